@@ -55,6 +55,10 @@ def ping(node: Node, words: list[str]) -> int:
     """Reaches the lab's own addresses; over the fabric only what the cable of the interface leads to."""
     target = words[-1]
     if "-6" in words:
+        if "-i" in words and float(words[words.index("-i") + 1]) < 1:
+            return fail(
+                "ping: minimal interval for multicast ping for user must be >= 1000 ms, use -i 1 (or higher)", 2
+            )
         return _ping_all(node, target.partition("%")[2])
     peer = node.at(target)
     count = int(words[words.index("-c") + 1]) if "-c" in words else 1

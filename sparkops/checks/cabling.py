@@ -1,11 +1,18 @@
 """Checks of the cables between the nodes of a cluster, and of what they can carry."""
 
 from collections.abc import Iterator
+from ipaddress import IPv4Interface
 
 from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, some
-from sparkops.core.fabric import Cabling, cabling_of
-from sparkops.core.fabric.miscabling import dark, miscablings, unsure
+from sparkops.checks.fabric import NETPLAN
+from sparkops.core import models
+from sparkops.core.fabric import Cabling, cabling_of, graph
+from sparkops.core.fabric.miscabling import Miscabling, dark, miscablings, unsure
+from sparkops.core.facts import Unread
 from sparkops.core.situation import Situation
+
+ROUTED = 30
+"""Prefix length from which a subnet is a link to a router or of one cable, so that other subnets may be reached."""
 
 FEW = 5
 """Wrong cables that one finding tells of."""
@@ -50,11 +57,20 @@ def _asked(s: Situation) -> None:
 
 
 def _wrong(s: Situation, cabling: Cabling) -> Iterator[Said]:
-    found = [*miscablings(s.fabric, cabling)]
+    found = [*miscablings(s.fabric, cabling), *_unlike_addresses(s, cabling)]
     for one in found[:FEW]:
         yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
     if len(found) > FEW:
         yield fail(f"{len(found) - FEW} more")
+
+
+def _unlike_addresses(s: Situation, cabling: Cabling) -> Iterator[Miscabling]:
+    """A triangle or ring of cables whose addresses are not those of one, although no cable is wrong."""
+    if cabling.kind not in ("triangle", "ring") or [*miscablings(s.fabric, cabling)]:
+        return
+    if cabling_of(graph(s.facts), cabling.order).kind != cabling.kind:
+        problem = f"the cables of {some(cabling.order)} are a {cabling.kind}, but their addresses are not"
+        yield Miscabling(problem, f"give each cable two subnets of its own, one for each interface, in {NETPLAN}", ())
 
 
 def _right(s: Situation) -> Iterator[Said]:
@@ -62,7 +78,7 @@ def _right(s: Situation) -> Iterator[Said]:
     if nodes := dark(s.fabric, s.cabling):
         raise CannotTell(f"no CX7 link on {some(nodes)} (see the check cx7-usable)")
     if unknown := unsure(s.fabric, s.cabling):
-        raise CannotTell(f"nothing answers over IPv6 at {some(map(str, unknown))}, so it is unknown where it leads")
+        raise CannotTell(f"nothing was heard over IPv6 at {some(map(str, unknown))}, so it is unknown where it leads")
     yield good(evidence=f"{s.cabling.kind}: {'; '.join(map(str, s.cabling.segments))}")
 
 
@@ -71,8 +87,8 @@ def _right(s: Situation) -> Iterator[Said]:
     title="The cables can carry the split of the model",
     why=(
         "In a ring of four and more nodes, a node has links only to its two neighbours. NCCL's ring sends only to "
-        "neighbours, which suffices for tensor parallelism over all nodes. Pipeline, data and expert parallel groups, "
-        "and Ray, need links between other nodes too. In a triangle each node has a link to each other one."
+        "neighbours, which suffices for tensor parallelism over all nodes. Pipeline parallelism and Ray need links "
+        "between other nodes too. In a triangle each node has a link to each other one."
     ),
     source="eugr/spark-vllm-docker, docs/NETWORKING.md (closed ring: tensor parallelism only, no Ray)",
     hint="use a switch, or change the split",
@@ -80,24 +96,41 @@ def _right(s: Situation) -> Iterator[Said]:
     deploys=True,
 ).all_nodes
 def split(s: Situation) -> Iterator[Said]:
-    cabling = s.addressed
-    nodes, tensor = len(cabling.order), s.effective.parallel("tensor")
-    if cabling.kind == "ring" and s.placement.executor == "ray":
+    """A fabric that is not known, or not of CX7 ports, is not judged: other checks do."""
+    if away := [node for node in s.addressed.order if node in s.away]:
+        raise CannotTell(f"{some(away)} not reached, so it is unknown which cables lead there")
+    nodes, tensor = len(s.addressed.order), s.effective.parallel("tensor")
+    if s.addressed.kind == "ring" and s.placement.executor == "ray":
         yield fail("Ray cannot use a ring: it has no link between nodes that are not neighbours", "use --executor mp")
-    elif cabling.kind == "ring" and s.effective.span is not None and tensor != nodes:
-        sizes = f"--set args.tensor-parallel-size={nodes} --set args.pipeline-parallel-size=1"
+    elif s.addressed.kind == "ring" and s.effective.span is not None and tensor != nodes:
+        known = s.effective.known_model
+        sizes = f"--set args.tensor-parallel-size={nodes} --set args.pipeline-parallel-size=1, or "
+        way = sizes if known is None or models.splits(known, nodes) else ""
         said = f"a ring of {nodes} nodes carries only tensor parallel size {nodes}, not {tensor}"
-        yield fail(said, f"use {sizes}, or two neighbours with --limit, or a switch")
-    elif len(cabling.islands) > 1 and all(_addressed(s, node) for node in cabling.order):
-        groups = " and ".join(some(island) for island in cabling.islands[:2])
-        yield fail(f"the fabric addresses of {groups} share no subnet", "`sparkops fabric` shows which cable is where")
-    elif not cabling.one_network and cabling.kind == "partly cabled":
-        first, second = cabling.segments[0].nodes[:2]
-        said = f"the cables do not connect {some(cabling.order)} as a triangle or ring"
+        yield fail(said, f"use {way}two neighbours with --limit, or a switch")
+    elif not s.addressed.one_network and s.addressed.kind == "partly cabled":
+        first, second = s.addressed.segments[0].nodes[:2]
+        said = f"the cables do not connect {some(s.addressed.order)} as a triangle or ring"
         yield fail(said, f"`sparkops fabric` names the cable; to use two of the nodes: --limit {first},{second}")
+    elif s.addressed.one_network and (apart := _without_a_subnet(s)):
+        said = f"the fabric addresses of {apart[0]} and {apart[1]} share no subnet"
+        yield fail(said, "`sparkops fabric` shows which cable is where")
 
 
-def _addressed(s: Situation, node: str) -> bool:
-    """Whether a port of the node has a link and a configured subnet."""
-    ports = (port for end, port in s.fabric.ports.items() if end.node == node)
-    return any(not network.is_link_local for port in ports for network in port.networks)
+def _without_a_subnet(s: Situation) -> tuple[str, ...]:
+    """The head and a node in none of its subnets; empty for what may be routed, or is not on a CX7 port."""
+    first, *others = s.addressed.order
+    for other in others:
+        one, two = _configured(s, first), _configured(s, other)
+        if one and two and not (one.ip in two.network or two.ip in one.network):
+            return first, other
+    return ()
+
+
+def _configured(s: Situation, node: str) -> IPv4Interface | None:
+    link = s.links[node]
+    if isinstance(link, Unread) or link.port is None:
+        return None
+    own = (it for one in s.facts[node].interfaces for it in one.ipv4 if str(it.ip) == link.address)
+    found = next(own, None)
+    return None if found is None or found.ip.is_link_local or found.network.prefixlen >= ROUTED else found

@@ -74,9 +74,9 @@ CAUSES = (
     Cause("page-cache", ("memory-fits",), cache_in_the_way),
     Cause("drop-permitted", ("memory-fits",), cache_in_the_way),
     Cause("gpu-free", ("memory-fits",), strangers_suffice),
+    Cause("cx7-one-owner", ("cx7-cabling", "cx7-pings", "cx7-one-network", "cx7-subnets", "fabric-split")),
     Cause("cx7-cabling", ("cx7-one-network", "cx7-pings", "fabric-split")),
     Cause("cx7-usable", ("cx7-rdma",)),
-    Cause("cx7-one-owner", ("cx7-pings", "cx7-one-network", "cx7-subnets", "fabric-split")),
     Cause("cx7-one-network", ("cx7-pings", "fabric-split")),
     Cause("cx7-lan", ("cx7-pings",)),
 )

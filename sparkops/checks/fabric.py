@@ -64,7 +64,7 @@ def used(here: Here) -> tuple[Interface, ...]:
     ends = [] if here.s.cabling.one_network else [end for end in here.s.cabling.ends if end.node == here.name]
     if ends:
         return tuple(one for end in ends for one in here.s.fabric.ports[end].interfaces)
-    found = here.facts.find_link(here.node.fabric_address)
+    found = here.s.links[here.name] if here.name in here.s.links else here.facts.find_link(here.node.fabric_address)
     if isinstance(found, Unread) or found.port is None:
         raise CannotTell("no CX7 link (see the check cx7-usable)")
     port = next(port for port in here.facts.ports if port.name == found.port)

@@ -38,7 +38,7 @@ def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
     """By node, what it pings: (interface, address, payload bytes). At most four peers each, spread evenly."""
     found = links(s)
     if not s.cabling.one_network:
-        return {name: [way for peer in s.cabling.beside(name) for way in _cable(s, name, peer)] for name in found}
+        return {name: list(_over_cables(s, name)) for name in found}
     names, asked = list(found), dict[str, list[tuple[str, str, int]]]()
     for at, name in enumerate(names):
         for step in _steps(len(names)):
@@ -47,12 +47,14 @@ def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
     return asked
 
 
-def _cable(s: Situation, name: str, peer: str) -> Iterator[tuple[str, str, int]]:
-    """What a node pings over the cables that lead to this peer."""
-    for one in s.cabling.segments:
-        mine, theirs = one.end_of(name), one.end_of(peer)
-        if mine and theirs:
-            yield from _pairs(s.fabric.ports[mine].interfaces, s.fabric.ports[theirs].interfaces)
+def _over_cables(s: Situation, name: str) -> Iterator[tuple[str, str, int]]:
+    """What a node pings over each of its cables."""
+    for one in (one for one in s.cabling.segments if name in one.nodes):
+        at, many = one.nodes.index(name), len(one.nodes)
+        for peer in (one.nodes[(at + step) % many] for step in _steps(many)):
+            mine, theirs = one.end_of(name), one.end_of(peer)
+            if mine and theirs:
+                yield from _pairs(s.fabric.ports[mine].interfaces, s.fabric.ports[theirs].interfaces)
 
 
 def _steps(many: int) -> list[int]:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from sparkops.core import needs, proxy_image
 from sparkops.core.effective import Effective
 from sparkops.core.endpoints import EARLIER_PROXY_PORT
-from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph
-from sparkops.core.facts import Facts, Model, known
+from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph, links
+from sparkops.core.facts import Facts, Model, Unread, known
 from sparkops.core.inventory import Node
 from sparkops.core.recipe import PORTS, VLLM
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
@@ -157,13 +157,16 @@ def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, Fabric
     cabling = cabling_of(fabric, [place.node.name for place in placement.engines])
     if cabling.kind in ("triangle", "ring"):
         return {node.name: _in_ring(node, facts[node.name], fabric, cabling) for node in placement.nodes}
-    found = {place.node: facts[place.node.name].link(place.node.fabric_address) for place in placement.engines}
+    found = links(fabric, cabling, placement.nodes, facts)
     fabrics = {
-        node.name: FabricLink(f.address, f.interface, f.twin, f.devices) for node, f in found.items() if f is not None
+        name: FabricLink(f.address, f.interface, f.twin, f.devices)
+        for name, f in found.items()
+        if not isinstance(f, Unread)
     }
     if len(fabrics) == len(found):
         return fabrics
-    return {node.name: FabricLink(node.address, facts[node.name].interface_of(node.address) or "") for node in found}
+    nodes = placement.nodes
+    return {node.name: FabricLink(node.address, facts[node.name].interface_of(node.address) or "") for node in nodes}
 
 
 def _in_ring(node: Node, facts: Facts, fabric: Fabric, cabling: Cabling) -> FabricLink:
@@ -171,8 +174,10 @@ def _in_ring(node: Node, facts: Facts, fabric: Fabric, cabling: Cabling) -> Fabr
     cabled = [one for end in cabling.ends if end.node == node.name for one in fabric.ports[end].usable]
     devices = tuple(one.rdma.name for one in cabled if one.rdma and one.rdma.active)
     interface = facts.interface_of(node.address) or next((one.interface for one in known(facts.routes, ())), "")
+    own = next((one.address for one in facts.interfaces if one.name == interface), None)
+    address = node.address if facts.interface_of(node.address) else own or node.address
     kind: Literal["triangle", "ring"] = "triangle" if cabling.kind == "triangle" else "ring"
-    return FabricLink(node.address, interface, None, devices, kind, tuple(one.name for one in cabled))
+    return FabricLink(address, interface, None, devices, kind, tuple(one.name for one in cabled))
 
 
 def _image(reference: str, facts: Facts) -> RevisionImage:

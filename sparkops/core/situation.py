@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Literal
 
 from sparkops.core.effective import Effective
-from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph
-from sparkops.core.facts import Container, Facts, Peers, Unread
+from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph, links
+from sparkops.core.facts import Container, Facts, Link, Peers, Unread
 from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import USUAL, WaitLimits
 from sparkops.core.recipe import MOUNTS
@@ -194,6 +194,12 @@ class Situation:
     def addressed(self) -> Cabling:
         """The same as far as the subnets of their addresses tell, by which NCCL finds its peers."""
         return cabling_of(graph(self.facts), [place.node.name for place in self.placement.engines])
+
+    @cached_property
+    def links(self) -> Mapping[str, Link | Unread]:
+        """The link that each engine's node uses on one cable or switch, or why it has none."""
+        nodes = [place.node for place in self.placement.engines]
+        return links(self.fabric, self.addressed, nodes, self.facts)
 
     @cached_property
     def fabric_owners(self) -> Mapping[str, str]:

@@ -41,6 +41,10 @@ class StoredMember:
     """The interfaces of its cables in a triangle or ring."""
 
 
+def _texts(told: Any) -> tuple[str, ...]:
+    return tuple(map(str, told)) if isinstance(told, list) else ()
+
+
 @dataclass(frozen=True)
 class Stored:
     """A revision as a label holds it. `data` is the JSON as it was found.
@@ -114,7 +118,7 @@ class Stored:
                 m.get("port"),
                 str(mapping(m.get("link")).get("address", "")),
                 str(m["cache_dir"]) if m.get("cache_dir") else None,
-                tuple(map(str, mapping(m.get("link")).get("cabled", ()))),
+                _texts(mapping(m.get("link")).get("cabled")),
             )
             for m in self.data.get("members", ())
             if isinstance(m, Mapping)

@@ -129,6 +129,8 @@ def place(
 
 def along(placement: Placement, order: Sequence[str]) -> Placement:
     """The cluster with its ranks in this order of nodes."""
+    if [place.node.name for place in placement.engines] == [*order]:
+        return placement
     by_name = {place.node.name: place.node for place in placement.engines}
     return replace(placement, places=_places(placement.topology, [by_name[name] for name in order], "first"))
 

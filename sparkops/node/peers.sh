@@ -1,7 +1,7 @@
 #!/bin/sh
 # What only shows with others: whether peers answer over the fabric, and whether a container gets the GPU. Reads only.
 #
-#   peers [--sudo] [--hear INTERFACE]... [--ping INTERFACE ADDRESS BYTES]... [--gpu IMAGE]
+#   peers [--sudo] [--among "ADDRESS..."] [--hear INTERFACE]... [--ping INTERFACE ADDRESS BYTES]... [--gpu IMAGE]
 #
 # All at once, each within its own limit. A ping is bound to its interface and must not be fragmented; where that gets no
 # answer a short one tells a lost link from lost large packets. To hear who is at the other end of a cable, whatever its
@@ -13,7 +13,9 @@ export LC_ALL=C
 export PATH="$PATH:/usr/sbin:/sbin"
 exec </dev/null
 limit=${SPARKOPS_PROBE_LIMIT:-10}
-sudo=''
+sudo='' among=''
+nl='
+'
 
 # one write, so that what runs at once does not mix: bash would write each line by itself
 part() {
@@ -30,12 +32,20 @@ reach() {
     part "small $1 $2" $? "$text"
 }
 
-# -c 2: the second packet gives the answers of all to the first one their time
+# -c 2: the second packet gives the answers of all to the first one their time; users may send one a second. Of many
+# answers on a switch, some of those that are asked for suffice, and one other.
 hear() {
-    text=$(timeout "$limit" ping -6 -n -c 2 -i 0.3 -W 1 "ff02::1%$1" 2>&1)
+    text=$(timeout "$limit" ping -6 -n -c 2 -W 1 "ff02::1%$1" 2>&1)
     code=$?
-    found=$(printf '%s\n' "$text" | sed -n 's/.* from \(fe80:[0-9a-f:]*[0-9a-f]\)[%:].*/\1/p' | sort -u)
-    part "hear $1" "$code" "${found:-$text}" 64
+    known='' count=0 other=''
+    for found in $(printf '%s\n' "$text" | sed -n 's/.* from \(fe80:[0-9a-f:]*[0-9a-f]\)[%:].*/\1/p' | sort -u); do
+        case " $among " in
+            *" $found "*) [ $((count += 1)) -gt 64 ] || known=$known$found$nl ;;
+            *) other=$found ;;
+        esac
+    done
+    found=$known$other
+    part "hear $1" "$code" "${found:-$text}" 70
 }
 
 gpu() {
@@ -48,6 +58,10 @@ echo 'sparkops-peers 1'
 while [ $# -gt 0 ]; do
     case $1 in
         --sudo) sudo=sudo ;;
+        --among)
+            among=$2
+            shift
+            ;;
         --hear)
             hear "$2" &
             shift

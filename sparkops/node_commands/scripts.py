@@ -107,9 +107,16 @@ def serving(question: Question, seconds: int) -> Command:
     return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
 
 
-def peers(hear: Iterable[str], pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool) -> Command:
-    """Ask who is at an interface; ping (interface, address, payload); run nvidia-smi in a container of the image."""
+def peers(
+    hear: Iterable[str], among: Iterable[str], pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool
+) -> Command:
+    """Ask who is at an interface; ping (interface, address, payload); run nvidia-smi in a container of the image.
+
+    `among` are the link-local addresses that are looked for.
+    """
     words: list[Word] = [Script("peers"), *(["--sudo"] if sudo else [])]
+    if hear := tuple(hear):
+        words += ["--among", " ".join(among)]
     for interface in hear:
         words += ["--hear", interface]
     for interface, address, size in pings:

@@ -1,4 +1,4 @@
-"""Whether a stopped deployment would find enough memory, as the check memory-fits judges it for a deploy."""
+"""Whether a stopped deployment would find the memory that its engines ask for, which a deploy checks by memory-fits."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,8 +26,9 @@ def short_of_memory(
 
 
 def _holders(facts: Mapping[str, Facts], node: str, but: Sequence[DeployedRevision]) -> str:
-    """What to stop: the deployments that keep running on this node."""
+    """What to stop: the deployments that keep running on this node; and the way to start it nevertheless."""
     everything = deployed_revisions(facts)
     running = [other for other in everything if other not in but and node in {place for place, _ in other.running}]
     stops = [f"`sparkops stop {name_or_hash(other.stored, everything)}`" for other in running]
-    return f"stop what uses it: {' or '.join(stops)}" if stops else "`sparkops memory` shows what uses it"
+    found = f"stop what uses it: {' or '.join(stops)}" if stops else "`sparkops memory` shows what uses it"
+    return f"{found}; a new deploy can ignore this: --allow memory-fits"

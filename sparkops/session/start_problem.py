@@ -1,7 +1,7 @@
 """Why a deployment could not start again, found before anything of it is stopped."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkops.core.facts import Facts, Unread
@@ -12,7 +12,6 @@ from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions, unlike_keys
 from sparkops.session.find_deployment import again, name_or_hash
 from sparkops.session.session import Session
-from sparkops.session.short_of_memory import short_of_memory
 
 SETTLED = 600.0
 """Seconds after a boot by which the links of a node are up."""
@@ -29,19 +28,13 @@ def start_problem(
     facts: Mapping[str, Facts],
     one: DeployedRevision,
     *,
-    stopping: Sequence[DeployedRevision] = (),
     new_key: bool = False,
 ) -> Refused | None:
-    """The error for a link that is down, a model that is gone, too little memory or keys that differ; else None.
+    """The error for a link that is down, a model that is gone or keys that differ; None if nothing is known against it.
 
-    `stopping` is stopped before it. With a `new_key`, the keys of now do not matter.
+    With a `new_key`, the keys of now do not matter.
     """
-    return (
-        _link(session, facts, one)
-        or _model(session, facts, one)
-        or short_of_memory(facts, one, stopping)
-        or (None if new_key else _keys(facts, one))
-    )
+    return _link(session, facts, one) or _model(session, facts, one) or (None if new_key else _keys(facts, one))
 
 
 def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:

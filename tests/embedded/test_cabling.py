@@ -105,6 +105,15 @@ def test_a_triangle_carries_a_split_by_layers_with_ray_and_without(lab_with):
         assert told["NCCL_IB_HCA"].split(",") == ["rocep1s0f0", "roceP2p1s0f0", "rocep1s0f1", "roceP2p1s0f1"]
 
 
+def test_two_neighbours_of_a_triangle_use_the_ports_of_their_cable(lab_with):
+    lab = lab_with(nodes=3, fabric="triangle")
+    for limit in ("node1,node2", "node1,node3"):
+        assert lab.json("preflight", "--limit", limit)["verdict"] == "pass", limit
+        lab.deploy("cluster", "--limit", limit)
+        assert lab.json("status", "--limit", limit)["deployments"][0]["state"] == "serving", limit
+        lab.json("stop", "--remove")
+
+
 def test_a_ring_carries_tensor_parallelism_over_all_nodes_in_the_order_of_the_cables_only(lab_with):
     lab = lab_with(nodes=4, fabric="ring")
     words = recipe(lab, "four", tensor=4)

@@ -780,13 +780,18 @@ def test_what_fills_a_node_with_its_neighbours_does_not_start_beside_them_but_go
     assert lab.running() == before
 
 
+def crowded(lab: Lab, name: str) -> None:
+    """Somebody leaves 30 GiB of a node's memory."""
+    node = lab.node(name)
+    told = meminfo(node).replace("MemFree:", "MemFree: 1024 kB\nWas:")
+    told = told.replace(f"MemAvailable: {AVAILABLE_KIB:>12} kB", "MemAvailable: 31457280 kB")
+    node.probes = {**node.probes, "meminfo": (0, told)}
+
+
 def test_no_start_and_no_rollback_stops_anything_for_memory_that_a_stranger_holds(lab: Lab) -> None:
     lab.deploy("solo", *SEVENTY)
     lab.json("stop")
-    node = lab.node("node1")
-    node.probes = {**node.probes, "meminfo": (0, meminfo(node).replace("MemFree:", "MemFree: 1024 kB\nWas:"))}
-    held = node.probes["meminfo"][1].replace(f"MemAvailable: {AVAILABLE_KIB:>12} kB", "MemAvailable: 31457280 kB")
-    node.probes["meminfo"] = (0, held)
+    crowded(lab, "node1")
     lab.mark()
     refused = lab.json("start", code=3)["error"]
     assert "needs 85.1 GiB on node1, but 30.0 GiB is free" in refused["message"]
@@ -801,3 +806,21 @@ def test_a_dry_rollback_that_must_be_told_which_prints_a_dry_one(lab: Lab) -> No
     assert "`sparkops -i " in (hint := lab.json("rollback", "--check", code=2)["error"]["hint"])
     assert " rollback a --check`" in hint
     assert " rollback a`" in lab.json("rollback", code=2)["error"]["hint"]
+
+
+def test_memory_counts_for_what_starts_and_not_for_what_stays_stopped_or_ends_first(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--name", "pair", *SEVENTY)
+    lab.json("stop", "pair", "--limit", "node2")
+    lab.deploy("solo", "--limit", "node2", "--name", "chat", "--alongside", "--port", "9200", *SEVENTY)
+    crowded(lab, "node2")
+    lab.cli("key", "rotate", "--deployment", "pair", code=0)
+
+
+def test_what_this_start_ends_itself_does_not_hold_the_memory(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node2", "--name", "second", *SEVENTY)
+    lab.deploy("cluster", *SEVENTY)
+    lab.world.lose("node2")
+    lab.json("stop", code=4)
+    lab.world.heal("node2")
+    crowded(lab, "node2")
+    lab.cli("start", "second", "--check", code=0)

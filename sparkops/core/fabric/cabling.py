@@ -49,7 +49,8 @@ def cabling_of(fabric: Fabric, nodes: Sequence[str]) -> Cabling:
     segments = fabric.among(nodes)
     near = {node: beside(node, segments) for node in nodes}
     islands = _islands(near)
-    order = _circle(near) if len(islands) == 1 else ()
+    flat = any(len(one.nodes) == len(nodes) for one in segments)
+    order = _circle(near) if len(islands) == 1 and not flat else ()
     return Cabling(_kind(fabric, nodes, segments, order), segments, order or tuple(nodes), islands)
 
 
@@ -58,7 +59,7 @@ def _kind(fabric: Fabric, nodes: Sequence[str], segments: Sequence[Segment], ord
         return "none"
     if any(len(one.nodes) == len(nodes) for one in segments):
         whole = (fabric.segment_of[one.ends[0]] for one in segments)
-        return "pair" if all(len(one.ends) == 2 for one in whole) else "switch"
+        return "switch" if any(map(fabric.switched, whole)) else "pair"
     if order:
         return "triangle" if len(order) == 3 else "ring"
     return "partly cabled"
@@ -71,15 +72,15 @@ def beside(node: str, segments: Sequence[Segment]) -> tuple[str, ...]:
 
 
 def _islands(near: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    left, found = list(near), []
+    left, found = dict.fromkeys(near), []
     while left:
-        island, edge = [left[0]], [left[0]]
+        island, edge = {next(iter(left))}, [next(iter(left))]
         while edge:
-            new = [one for one in near[edge.pop()] if one not in island]
-            island += new
+            new = island.symmetric_difference(island.union(near[edge.pop()]))
+            island |= new
             edge += new
         found.append(tuple(node for node in near if node in island))
-        left = [node for node in left if node not in island]
+        left = {node: None for node in left if node not in island}
     return tuple(found)
 
 

@@ -77,6 +77,10 @@ class Fabric:
         """Ports without a link."""
         return tuple(end for end, port in self.ports.items() if not port.up)
 
+    def switched(self, segment: Segment) -> bool:
+        """Whether it has more ports than a cable: of these nodes, or of others that answer there."""
+        return len(segment.ends) > 2 or not self.strange.isdisjoint(segment.ends)
+
     def among(self, nodes: Iterable[str]) -> tuple[Segment, ...]:
         """The segments that connect at least two of these nodes, less the ports of others."""
         chosen = frozenset(nodes)
@@ -122,9 +126,9 @@ def _by_subnet(ports: Mapping[End, Port], hearing: frozenset[End]) -> Iterator[P
     """Pairs of ports in one subnet, unless both heard others, but not each other."""
     having = grouped((network, end) for end, port in ports.items() for network in port.networks)
     for network, ends in having.items():
-        deaf = [end for end in ends if end not in hearing]
-        if deaf and not network.is_link_local:
-            yield from ((deaf[0], end) for end in ends if end.node != deaf[0].node)
+        deaf = [end for end in ends if end not in hearing and not network.is_link_local]
+        hubs = [*deaf[:1], *[end for end in deaf if end.node != deaf[0].node][:1]]
+        yield from ((hub, end) for hub in hubs for end in ends if end.node != hub.node)
 
 
 def _joined(pairs: Iterable[Pair]) -> list[set[End]]:

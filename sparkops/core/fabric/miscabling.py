@@ -39,7 +39,7 @@ def dark(fabric: Fabric, cabling: Cabling) -> tuple[str, ...]:
 
 def _loops(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
     for one in fabric.segments:
-        if one.looped and one.nodes[0] in cabling.order:
+        if one.looped and one.nodes[0] in cabling.order and not fabric.switched(one):
             first, second = one.ends
             problem = f"the cable in {first} leads back to {second.port} of the same node"
             yield Miscabling(problem, f"plug its end in {second} into another node", one.nodes)
@@ -70,7 +70,7 @@ def _others(fabric: Fabric, segment: Segment, node: str) -> frozenset[object]:
 def _apart(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
     """Each island of linked nodes that is not connected to the largest one, unless the reason is unknown or told."""
     main = max(cabling.islands, key=len)
-    looped = {one.nodes[0] for one in fabric.segments if one.looped}
+    looped = {one.nodes[0] for one in fabric.segments if one.looped and not fabric.switched(one)}
     settled = looped | {*dark(fabric, cabling)} | {end.node for end in unsure(fabric, cabling)}
     for island in cabling.islands:
         if island is main or not settled.isdisjoint(island):

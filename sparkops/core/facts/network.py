@@ -141,14 +141,14 @@ def addresses(text: str) -> Mapping[str, Address]:
         flags = item.get("flags", ())
         entries = [mapping(entry) for entry in item.get("addr_info", ())]
         ipv4 = [IPv4Interface(f"{e['local']}/{e['prefixlen']}") for e in entries if e.get("family") == "inet"]
-        ipv6 = (str(e["local"]) for e in entries if e.get("family") == "inet6" and e.get("scope") == "link")
+        local = (e["local"] for e in entries if e.get("family") == "inet6" and e.get("scope") == "link")
         found[str(item["ifname"]).partition("@")[0]] = Address(
             state=str(item.get("operstate", "")).lower(),
             mtu=int(item.get("mtu", 0)),
             mac=str(item.get("address", "")),
             carrier="LOWER_UP" in flags,
             ipv4=tuple(ipv4),
-            link_local=next(ipv6, ""),
+            link_local=str(next(map(IPv6Address, local), "")),
         )
     return found
 

@@ -25,6 +25,7 @@ from sparkops.session.find_deployment import (
 )
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.session.short_of_memory import short_of_memory
 from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
@@ -62,7 +63,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
-        if one.kept and (problem := start_problem(session, facts, one, stopping=running)):
+        if one.kept and (problem := start_problem(session, facts, one) or short_of_memory(facts, one, running)):
             raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error

@@ -33,6 +33,7 @@ from sparkops.session.find_deployment import (
 )
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.session.short_of_memory import short_of_memory
 from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import StartOptions
@@ -165,7 +166,12 @@ def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) ->
 
 def _able(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> list[DeployedRevision]:
     """Those that can start as far as is known; raises Refused if that is none."""
-    problems = {one.title: problem for one in targets if one.kept and (problem := start_problem(session, facts, one))}
+    ending = [one for one in deployed_revisions(facts) if one.runs and left_over(facts, one)]
+    problems = {
+        one.title: problem
+        for one in targets
+        if one.kept and (problem := start_problem(session, facts, one) or short_of_memory(facts, one, ending))
+    }
     if problems and len(problems) == len(targets):
         raise next(iter(problems.values()))
     for problem in problems.values():

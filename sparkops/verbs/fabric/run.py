@@ -55,6 +55,7 @@ def _end(end: End) -> dict[str, str]:
 def _segment(fabric: Fabric, segment: Segment) -> dict[str, Any]:
     subnets = {str(network): None for end in segment.ends for network in fabric.ports[end].networks}
     return {
+        "switch": fabric.switched(segment),
         "ends": [_end(end) for end in segment.ends],
         "speed_mbps": min((speed for end in segment.ends if (speed := _speed(fabric.ports[end]))), default=None),
         "subnets": list(subnets),

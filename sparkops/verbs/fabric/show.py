@@ -50,7 +50,7 @@ def _segment(segment: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) 
     """A cable as a line between two ports; a switch as a list of ports."""
     ends = [(end["node"], end["port"]) for end in segment["ends"]]
     speed = _speed(segment["speed_mbps"])
-    if len(ends) == 2:
+    if not segment["switch"]:
         (node, port), (other, its) = ends
         yield f"{ink.bold(node)} {port} -- {speed} -- {its} {ink.bold(other)}"
     else:

@@ -77,12 +77,14 @@ def _second(session: Session, s: Situation, *, pings: bool, cables: bool, deep: 
     except CannotTell:
         over = {}
     commands = {}
+    among = [one.link_local for facts in s.facts.values() for one in facts.interfaces if one.port and one.link_local]
     for node in session.selected:
         image = _image(s, node) if deep else None
         hear = _linked(s, node) if cables and linked else ()
         if node.name not in session.away and (hear or node.name in over or image):
             whole = node.become == "sudo" and session.sudo_password
-            command = scripts.peers(hear, over.get(node.name, ()), image, sudo=node.become == "sudo" and not whole)
+            sudo = node.become == "sudo" and not whole
+            command = scripts.peers(hear, among, over.get(node.name, ()), image, sudo=sudo)
             commands[node.name] = replace(command, become=whole)
     return commands
 

@@ -90,9 +90,22 @@ echo "$*" >>"$HOME/asked"
 
 def test_everyone_at_the_other_end_of_a_cable_is_heard_once(node):
     node.tool("ping", ALL)
-    heard = told(node, "--hear", "enp1", *ASKED).heard
+    heard = told(node, "--among", "fe80::4ebb:47ff:fe2d:1a12 fe80::1", "--hear", "enp1", *ASKED).heard
     assert heard == (("enp1", "fe80::4ebb:47ff:fe2d:1a12"), ("enp1", "fe80::4ebb:47ff:fe2d:1a17"))
-    assert "-6 -n -c 2 -i 0.3 -W 1 ff02::1%enp1" in (node.home / "asked").read_text()
+    assert "-6 -n -c 2 -W 1 ff02::1%enp1" in (node.home / "asked").read_text(), "users may ask once a second"
+
+
+MANY = """
+for number in $(seq 100 299); do echo "64 bytes from fe80::$number%enp1: icmp_seq=1 ttl=64 time=0.4 ms"; done
+"""
+
+
+def test_of_many_on_a_switch_those_that_are_looked_for_are_told(node):
+    node.tool("ping", MANY)
+    heard = told(node, "--among", "fe80::120 fe80::133", "--hear", "enp1").heard
+    assert {address for _, address in heard} == {"fe80::120", "fe80::133", "fe80::299"}
+    everyone = " ".join(f"fe80::{number}" for number in range(100, 300))
+    assert len(told(node, "--among", everyone, "--hear", "enp1").heard) == 64
 
 
 def test_without_ipv6_nobody_is_heard(node):
