@@ -156,7 +156,7 @@ def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, Fabric
     fabric = graph(facts)
     cabling = cabling_of(fabric, [place.node.name for place in placement.engines])
     if cabling.kind in ("triangle", "ring"):
-        return {node.name: _in_ring(node, facts[node.name], fabric, cabling) for node in placement.nodes}
+        return {node.name: _over_all_cables(node, facts[node.name], fabric, cabling) for node in placement.nodes}
     found = links(fabric, cabling, placement.nodes, facts)
     fabrics = {
         name: FabricLink(f.address, f.interface, f.twin, f.devices)
@@ -169,8 +169,8 @@ def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, Fabric
     return {node.name: FabricLink(node.address, facts[node.name].interface_of(node.address) or "") for node in nodes}
 
 
-def _in_ring(node: Node, facts: Facts, fabric: Fabric, cabling: Cabling) -> FabricLink:
-    """The management network, and the RDMA devices of every port that leads to another node of the ring."""
+def _over_all_cables(node: Node, facts: Facts, fabric: Fabric, cabling: Cabling) -> FabricLink:
+    """In a triangle or ring: the management network, and the RDMA devices of every port that leads to another node."""
     cabled = [one for end in cabling.ends if end.node == node.name for one in fabric.ports[end].usable]
     devices = tuple(one.rdma.name for one in cabled if one.rdma and one.rdma.active)
     interface = facts.interface_of(node.address) or next((one.interface for one in known(facts.routes, ())), "")

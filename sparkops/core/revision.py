@@ -32,16 +32,16 @@ class RevisionImage:
 class FabricLink:
     """A node's side of the CX7 fabric. `devices` are the RDMA devices of both twins.
 
-    In a `ring`, no port reaches all other nodes: then `address` and `interface` are those of the management network,
-    over which the ranks meet; `devices` and `cabled` are the RDMA devices and interfaces of all cables. Both are None
-    on a cable or switch.
+    In a triangle or ring, no port reaches all other nodes: then `cabling` names it, `address` and `interface` are
+    those of the management network, over which the ranks meet, and `devices` and `cabled` are the RDMA devices and
+    interfaces of all cables.
     """
 
     address: str
     interface: str
     twin: str | None = None
     devices: tuple[str, ...] = ()
-    ring: Literal["triangle", "ring"] | None = None
+    cabling: Literal["triangle", "ring"] | None = None
     cabled: tuple[str, ...] | None = None
 
 

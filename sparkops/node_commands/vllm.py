@@ -12,7 +12,7 @@ MEETING_PORT = 29510
 """Where rank 0 of executor mp waits for the other ranks (`node/ranks.sh`)."""
 
 _EACH_CABLE = {"NCCL_NET_PLUGIN": "none", "NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_IB_MERGE_NICS": "0"}
-RING: Mapping[str, Mapping[str, str]] = {
+OVER_ALL_CABLES: Mapping[str, Mapping[str, str]] = {
     "triangle": _EACH_CABLE,
     "ring": {**_EACH_CABLE, "NCCL_ALGO": "Ring", "NCCL_RUNTIME_CONNECT": "1", "NCCL_CUMEM_ENABLE": "1"},
 }
@@ -79,7 +79,7 @@ def _network(link: FabricLink) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": link.interface,
         "GLOO_SOCKET_IFNAME": link.interface,
         **rdma,
-        **(RING[link.ring] if link.ring else {}),
+        **(OVER_ALL_CABLES[link.cabling] if link.cabling else {}),
     }
 
 
