@@ -76,7 +76,7 @@ def _islands(near: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
     while left:
         island, edge = {next(iter(left))}, [next(iter(left))]
         while edge:
-            new = island.symmetric_difference(island.union(near[edge.pop()]))
+            new = {*near[edge.pop()]} - island
             island |= new
             edge += new
         found.append(tuple(node for node in near if node in island))
