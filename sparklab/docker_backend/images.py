@@ -151,7 +151,10 @@ def _seed(place: Place) -> None:
     part = cache_directory() / "seed.part"
     older = next(iter(cache_directory().glob("seed-*")), None)
     if not part.exists() and older:
-        engine.copy_store(older, part)
+        copy = cache_directory() / "seed.copy"  # a copy that was cut off is no store
+        shutil.rmtree(copy, ignore_errors=True)
+        engine.copy_store(older, copy)
+        copy.rename(part)
     part.mkdir(exist_ok=True)
     base, name = _base(), f"sparkops-lab-{place.id}-seed"
     # fmt: off
