@@ -24,7 +24,10 @@ HELD = {
     "llama-benchy:0.4.0": "benchy",
 }
 PACKAGE = IMAGE.parents[1]
-ENGINE = ("__init__.py", "files.py", "layout.py", "data", "engine", "tree/__init__.py", "tree/memory.py")
+ENGINE = (
+    *("__init__.py", "cables.py", "errors.py", "files.py", "layout.py", "data", "engine"),
+    *("tree/__init__.py", "tree/memory.py"),
+)
 """The parts of this package that the engine's image holds."""
 BUILD = """
 set -eu
