@@ -11,7 +11,7 @@ from statistics import median
 
 import sparklab
 import sparkops
-from sparklab.docker_backend.images import ENGINE, PACKAGE
+from sparklab.docker_backend.images import ENGINE
 
 PACKAGE = Path(next(iter(sparkops.__path__)))
 EMULATED = Path(next(iter(sparklab.__path__)))
@@ -342,10 +342,10 @@ def test_nothing_names_the_machine_it_was_written_on_nor_a_registry() -> None:
 
 
 def test_the_image_of_the_docker_lab_holds_all_that_its_engine_imports() -> None:
-    held = [PACKAGE / part for part in ENGINE]
+    held = [EMULATED / part for part in ENGINE]
     inside = {path for part in held for path in ([part] if part.is_file() else part.rglob("*.py"))}
     wanted = {
-        PACKAGE.parent / f"{name.replace('.', '/')}.py"
+        EMULATED.parent / f"{name.replace('.', '/')}.py"
         for path in inside
         if path.suffix == ".py"
         for name, _ in imports(path)
