@@ -341,14 +341,15 @@ def test_nothing_names_the_machine_it_was_written_on_nor_a_registry() -> None:
     assert [name for name in found if name != str(Path(__file__))] == []
 
 
-def test_the_image_of_the_docker_lab_holds_all_that_its_engine_imports() -> None:
+def test_the_image_of_the_docker_lab_holds_all_that_its_programs_import() -> None:
     held = [EMULATED / part for part in ENGINE]
     inside = {path for part in held for path in ([part] if part.is_file() else part.rglob("*.py"))}
-    wanted = {
-        EMULATED.parent / f"{name.replace('.', '/')}.py"
-        for path in inside
-        if path.suffix == ".py"
-        for name, _ in imports(path)
-        if name.startswith("sparklab.")
-    }
-    assert {path for path in wanted if path.exists()} - inside == set()
+    reached: set[Path] = set()
+    edge = [*(EMULATED / "docker_backend" / "image").rglob("*.py")]
+    while edge:
+        names = {name for name, _ in imports(edge.pop()) if name.startswith("sparklab.")}
+        new = {EMULATED.parent / f"{name.replace('.', '/')}.py" for name in names} - reached
+        reached |= new
+        edge += [path for path in new if path.is_file()]
+    assert {path for path in reached if path.is_file()} - inside == set()
+    assert EMULATED / "layout.py" in reached
