@@ -6,7 +6,7 @@ from ipaddress import IPv4Interface
 from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, some
 from sparkops.checks.fabric import NETPLAN
 from sparkops.core import models
-from sparkops.core.fabric import Cabling, cabling_of, graph
+from sparkops.core.fabric import Cabling, cabling_of
 from sparkops.core.fabric.miscabling import Miscabling, dark, miscablings, unsure
 from sparkops.core.facts import Unread
 from sparkops.core.situation import Situation
@@ -57,7 +57,7 @@ def _asked(s: Situation) -> None:
 
 
 def _wrong(s: Situation, cabling: Cabling) -> Iterator[Said]:
-    found = [*miscablings(s.fabric, cabling), *_unlike_addresses(s, cabling)]
+    found = [*miscablings(s.fabric, cabling)] or [*_unlike_addresses(s, cabling)]
     for one in found[:FEW]:
         yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
     if len(found) > FEW:
@@ -65,10 +65,8 @@ def _wrong(s: Situation, cabling: Cabling) -> Iterator[Said]:
 
 
 def _unlike_addresses(s: Situation, cabling: Cabling) -> Iterator[Miscabling]:
-    """A triangle or ring of cables whose addresses are not those of one, although no cable is wrong."""
-    if cabling.kind not in ("triangle", "ring") or [*miscablings(s.fabric, cabling)]:
-        return
-    if cabling_of(graph(s.facts), cabling.order).kind != cabling.kind:
+    """A triangle or ring of cables whose addresses are not those of one."""
+    if cabling.kind in ("triangle", "ring") and cabling_of(s.subnets, cabling.order).kind != cabling.kind:
         problem = f"the cables of {some(cabling.order)} are a {cabling.kind}, but their addresses are not"
         yield Miscabling(problem, f"give each cable two subnets of its own, one for each interface, in {NETPLAN}", ())
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from sparkops.checks.check import LINKS, CannotTell, FabricCheck, Here, Said, asked, fail, good, read, some, warn
 from sparkops.core.fabric import End
-from sparkops.core.facts import Facts, Interface, Unread, known
+from sparkops.core.facts import Facts, Interface, Link, Unread, known
 from sparkops.core.facts.reading import grouped
 
 NETPLAN = "/etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply"
@@ -43,7 +43,7 @@ def usable(here: Here) -> Iterator[Said]:
             f"the IP addresses could not be read ({addresses.reason}), so the CX7 link cannot be checked", READ_THEM
         )
         return
-    found = here.facts.find_link(here.node.fabric_address)
+    found = link(here)
     problem = ""
     if isinstance(found, Unread):
         problem = found.reason
@@ -55,6 +55,11 @@ def usable(here: Here) -> Iterator[Said]:
         yield good(evidence=_shown(here))
 
 
+def link(here: Here) -> Link | Unread:
+    """The link that the cluster uses on this node, or why there is none."""
+    return here.s.links[here.name] if here.name in here.s.links else here.facts.find_link(here.node.fabric_address)
+
+
 def used(here: Here) -> tuple[Interface, ...]:
     """The netdevs of the QSFP port in use, the one with the fabric address first; of all ports with a cable in a ring.
 
@@ -64,7 +69,7 @@ def used(here: Here) -> tuple[Interface, ...]:
     ends = [] if here.s.cabling.one_network else [end for end in here.s.cabling.ends if end.node == here.name]
     if ends:
         return tuple(one for end in ends for one in here.s.fabric.ports[end].interfaces)
-    found = here.s.links[here.name] if here.name in here.s.links else here.facts.find_link(here.node.fabric_address)
+    found = link(here)
     if isinstance(found, Unread) or found.port is None:
         raise CannotTell("no CX7 link (see the check cx7-usable)")
     port = next(port for port in here.facts.ports if port.name == found.port)

@@ -191,9 +191,14 @@ class Situation:
         return cabling_of(self.fabric, [place.node.name for place in self.placement.engines])
 
     @cached_property
+    def subnets(self) -> Fabric:
+        """The fabric as far as the subnets of the addresses tell, by which NCCL finds its peers."""
+        return graph(self.facts)
+
+    @cached_property
     def addressed(self) -> Cabling:
-        """The same as far as the subnets of their addresses tell, by which NCCL finds its peers."""
-        return cabling_of(graph(self.facts), [place.node.name for place in self.placement.engines])
+        """How the subnets connect the nodes of the engines."""
+        return cabling_of(self.subnets, [place.node.name for place in self.placement.engines])
 
     @cached_property
     def links(self) -> Mapping[str, Link | Unread]:

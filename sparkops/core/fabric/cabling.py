@@ -41,13 +41,13 @@ class Cabling:
 
     def beside(self, node: str) -> tuple[str, ...]:
         """The nodes that share a segment with this one."""
-        return beside(node, self.segments)
+        return _beside(node, self.segments)
 
 
 def cabling_of(fabric: Fabric, nodes: Sequence[str]) -> Cabling:
     """How the fabric connects some nodes."""
     segments = fabric.among(nodes)
-    near = {node: beside(node, segments) for node in nodes}
+    near = {node: _beside(node, segments) for node in nodes}
     islands = _islands(near)
     flat = any(len(one.nodes) == len(nodes) for one in segments)
     order = _circle(near) if len(islands) == 1 and not flat else ()
@@ -65,7 +65,7 @@ def _kind(fabric: Fabric, nodes: Sequence[str], segments: Sequence[Segment], ord
     return "partly cabled"
 
 
-def beside(node: str, segments: Sequence[Segment]) -> tuple[str, ...]:
+def _beside(node: str, segments: Sequence[Segment]) -> tuple[str, ...]:
     """The nodes that share a segment with this one."""
     found = (other for one in segments if node in one.nodes for other in one.nodes if other != node)
     return tuple(dict.fromkeys(found))

@@ -59,7 +59,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     else:
         running = [one for one in chosen if one.runs]
         before = stopped_for(past, {one.stored.hash for one in running})
-        previous = _previous(session, everything, running, before, check=options.check)
+        previous = _previous(session, everything, running, before, " --check" if options.check else "")
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
@@ -144,12 +144,11 @@ def _previous(
     everything: Sequence[DeployedRevision],
     running: Sequence[DeployedRevision],
     before: frozenset[str],
-    *,
-    check: bool,
+    dry: str,
 ) -> list[DeployedRevision]:
     """Return the stopped revisions to start: all that the running ones replaced, else what served last.
 
-    `before` are those that a rollback stopped for all of the running ones.
+    `before` are those that a rollback stopped for all of the running ones, `dry` ends the commands in an error.
     """
     where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
     stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
@@ -158,7 +157,7 @@ def _previous(
         raise _kept_elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
     gone = before & {one.stored.hash for one in candidates}
     if len(running) > 1 and not gone:
-        candidates = _replaced_all(session, candidates, running, " --check" if check else "")
+        candidates = _replaced_all(session, candidates, running, dry)
     gone = gone or frozenset(digest for one in running for digest in one.replaced)
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
@@ -182,7 +181,7 @@ def _kept_elsewhere(
 
 
 def _replaced_all(
-    session: Session, candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision], check: str
+    session: Session, candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision], dry: str
 ) -> list[DeployedRevision]:
     """Several deployments are rolled back together only to one that they all replaced; else the name is needed."""
     hashes = {one.stored.hash for one in running}
@@ -190,7 +189,7 @@ def _replaced_all(
         return found
     names = ", ".join(one.title for one in running)
     able = [one for one in running if any(one.nodes & other.nodes for other in candidates)]
-    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}{check}`" for one in able)
+    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}{dry}`" for one in able)
     raise Ambiguous(f"several deployments serve here: {names}", hint=f"name one of them: {ways}")
 
 

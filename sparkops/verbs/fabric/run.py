@@ -38,7 +38,12 @@ def _fabric(s: Situation) -> dict[str, Any]:
         "islands": [{"kind": one.kind, "order": list(one.order)} for one in _islands(s)],
         "segments": [_segment(s.fabric, one) for one in s.fabric.segments],
         "ports": [
-            {**_end(end), "up": port.up, "interfaces": [_interface(one) for one in port.interfaces]}
+            {
+                **_end(end),
+                "up": port.up,
+                "speed_mbps": _speed(port),
+                "interfaces": [_interface(one) for one in port.interfaces],
+            }
             for end, port in s.fabric.ports.items()
         ],
     }

@@ -74,12 +74,9 @@ def _rest(drawn: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) -> It
         yield ink.dim(f"no link: {', '.join(dark)}")
     for at, port in rest:
         if port["up"]:
-            yield f"{' '.join(at)} -- {_speed(_own(port))} -- unknown"
+            speed = _speed(port["speed_mbps"])
+            yield f"{' '.join(at)} -- {speed} -- unknown"
             yield from columns([_addresses(one) for one in port["interfaces"]], "  ")
-
-
-def _own(port: Document) -> int | None:
-    return min((one["speed_mbps"] for one in port["interfaces"] if one["speed_mbps"]), default=None)
 
 
 def _speed(mbps: int | None) -> str:
