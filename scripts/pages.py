@@ -15,7 +15,7 @@ import command_line  # noqa: E402
 
 from sparkops import checks, rules  # noqa: E402
 from sparkops.checks.causes import CAUSES  # noqa: E402
-from sparkops.core.topology import kinds_text  # noqa: E402
+from sparkops.core.topology import forms_text  # noqa: E402
 from sparkops.files import recipes, reference  # noqa: E402
 from sparkops.verbs.recipe.rules import example_text  # noqa: E402
 
@@ -64,7 +64,7 @@ def checkbook() -> Iterator[str]:
     yield "| check | worst verdict | must be true | judges | `deploy` runs it | `--fix` can fix it |"
     yield "|---|---|---|---|---|---|"
     for one in checks.CHECKS:
-        fits = kinds_text(one.topologies).replace("<", "&lt;") or "any topology"
+        fits = forms_text(one.topologies).replace("<", "&lt;") or "any topology"
         of = f"{'all nodes together' if one.together else 'each node'}, in {fits}"
         marks = " | ".join("yes" if mark else "" for mark in (one.deploys, one.fixable))
         yield f"| [{one.id}](#{one.id}) | {one.severity} | {one.title} | {of} | {marks} |"

@@ -29,6 +29,7 @@ from sparkops.checks.judging import judged
 from sparkops.core.findings import Finding
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import Situation
+from sparkops.core.topology import CLUSTERS
 from sparkops.errors import UsageError
 
 AREAS = (
@@ -55,7 +56,7 @@ AREAS = (
 CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isinstance(found, Check))
 """Every check, in the order of these modules and of the definitions in them."""
 
-_OF_CLUSTERS = (check for check in CHECKS if check.topologies == ("cluster",) and {*LINKS} <= {*check.reads})
+_OF_CLUSTERS = (check for check in CHECKS if check.topologies == CLUSTERS and {*LINKS} <= {*check.reads})
 _ISLANDS = {cabling.connected.id: replace(cabling.connected, together=cabling.of_islands)}
 FABRIC = tuple(_ISLANDS.get(check.id, check) for check in _OF_CLUSTERS if check is not cabling.split)
 """The checks of the CX7 fabric itself, whatever is deployed over it."""

@@ -16,7 +16,7 @@ from sparkops.core.inventory import Node
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, deployed
 from sparkops.core.stored import Stored
-from sparkops.core.topology import Kind
+from sparkops.core.topology import CLUSTERS, Form
 
 T = TypeVar("T")
 
@@ -79,7 +79,8 @@ class Check:
     """`each` judges a node, `together` all nodes; a check has one of them.
 
     `severity` is its worst status, `reads` are the probes that it needs (`--only` runs no others).
-    `topologies` empty means all; `placed` judges only nodes that take part in the plan.
+    `topologies` empty means all; `placed` judges only nodes that take part in the plan. `by_copy` judges the nodes of
+    each copy of the model by themselves.
     `deploys`: a deploy runs it too, on the facts that it reads anyway. `fixable`: --fix
     has steps for it (`phases/fix.py`). `final`: the deploy fails for certain, so --allow would not help. `watch` judges
     the facts of a node alone, without a plan: `status` warns of it.
@@ -94,8 +95,9 @@ class Check:
     severity: Literal["warn", "fail"] = "warn"
     each: Callable[[Here], Iterable[Said]] | None = None
     together: Callable[[Situation], Iterable[Said]] | None = None
-    topologies: tuple[Kind, ...] = ()
+    topologies: tuple[Form, ...] = ()
     placed: bool = False
+    by_copy: bool = False
     deploys: bool = False
     fixable: bool = False
     final: bool = False
@@ -117,7 +119,7 @@ class Check:
 PlanCheck = partial(Check, severity="fail", placed=True, deploys=True)
 """A check of what the plan needs on each of its nodes; it can refuse a deploy."""
 
-FabricCheck = partial(Check, reads=LINKS, topologies=("cluster",), placed=True)
+FabricCheck = partial(Check, reads=LINKS, topologies=CLUSTERS, placed=True, by_copy=True)
 """A check of a cluster's CX7 links."""
 
 

@@ -9,6 +9,7 @@ from sparkops.core.facts import Facts, Gpu, GpuLoad, Unread, known
 from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
+from sparkops.core.topology import SEVERAL
 
 BRANCH = 580
 NEWEST = (580, 178, 4)
@@ -128,14 +129,14 @@ def _told(packages: Mapping[str, str]) -> str:
     hint=f"on the nodes with the older version: {UPGRADE}",
     severity="fail",
     reads=("nvidia-smi", "driver"),
-    topologies=("cluster", "n-solo"),
+    topologies=SEVERAL,
     deploys=True,
 ).all_nodes
 def driver_same(s: Situation) -> Iterator[Said]:
     versions = {name: version for name, facts in s.facts.items() if (version := version_of(facts))}
     bad = {version for version in versions.values() if version in BAD or numbers(version)[:1] != (BRANCH,)}
     cures = Cures(UPGRADE, "see the check driver-branch", frozenset(bad))
-    yield from parity("the driver", versions, cures, severe="cluster" in s.revision.topology)
+    yield from parity("the driver", versions, cures, severe=s.placement.topology.kind == "cluster")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sparkops.core.image_sources import copy_newest, image_source
 from sparkops.core.proxy_image import called, problem
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import gb
+from sparkops.core.topology import CLUSTERS, COPIES, SEVERAL
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 """Architectures as `docker info` names them, and as images do."""
@@ -69,7 +70,7 @@ def platform(here: Here) -> Iterator[Said]:
     hint="copy the newest build to all nodes with `sparkops image distribute`",
     severity="fail",
     reads=("images",),
-    topologies=("cluster", "n-solo"),
+    topologies=SEVERAL,
     deploys=True,
 ).all_nodes
 def same(s: Situation) -> Iterator[Said]:
@@ -97,7 +98,7 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
     source="BerriAI/litellm #24512, #24518",
     hint="set `proxy_image` in the inventory to another version, or remove it to use the default; then rotate all keys",
     reads=("images", "docker-version", "docker-ps"),
-    topologies=("n-solo",),
+    topologies=COPIES,
 ).each_node
 def proxy_version(here: Here) -> Iterator[Said]:
     """By the image's tag and label. The label of an image with a moving tag is the only sign of its version."""
@@ -113,7 +114,7 @@ def proxy_version(here: Here) -> Iterator[Said]:
     source="NVIDIA/dgx-spark-playbooks: `pip install ray[default]` in nvcr.io/nvidia/vllm:26.05-py3",
     hint="use vLLM's own executor: --executor mp",
     reads=("images", "docker-version", "docker-ps"),
-    topologies=("cluster",),
+    topologies=CLUSTERS,
 ).each_node
 def ray(here: Here) -> Iterator[Said]:
     """The packages of the image decide; where they could not be read, the label of our own build or a known name."""
@@ -142,7 +143,7 @@ def ray(here: Here) -> Iterator[Said]:
         "~/.local/state/sparkops/images/*.graphs-hung on every node, and deploy"
     ),
     reads=("images", "docker-version", "docker-ps"),
-    topologies=("cluster",),
+    topologies=CLUSTERS,
     placed=True,
     deploys=True,
 ).each_node

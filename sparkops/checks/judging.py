@@ -8,7 +8,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.findings import ORDER, CheckStatus, Finding, first_causes
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
-from sparkops.core.topology import kinds_text
+from sparkops.core.topology import forms_text
 
 REACH = ("ssh", "host-key", "sudo")
 """Checks of the way to a node's facts; all others need these facts."""
@@ -34,14 +34,16 @@ def worst(findings: Iterable[Finding]) -> CheckStatus:
 
 
 def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Finding]:
-    fits = not check.topologies or s.placement.topology.kind in check.topologies
-    apart = "" if fits else f"applies only to topology {kinds_text(check.topologies)}"
+    fits = not check.topologies or s.placement.topology.form in check.topologies
+    apart = "" if fits else f"applies only to topology {forms_text(check.topologies)}"
     if check.together is not None:
-        yield _verdict(check, None, [skip(apart)] if apart else _said(check.together(s)))
+        judged = s.copies if check.by_copy else (s,)
+        said = [one for part in judged for one in _said(check.together(part))] if not apart else [skip(apart)]
+        yield _verdict(check, None, said)
     if check.each is None:
         return
     for node in nodes:
-        here = Here(s, node, s.facts[node.name])
+        here = Here(s.around(node.name) if check.by_copy else s, node, s.facts[node.name])
         out = apart or _out(here, check)
         yield _verdict(check, node.name, [skip(out)] if out else _said(check.each(here)))
 

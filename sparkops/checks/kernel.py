@@ -6,6 +6,7 @@ from sparkops.checks.check import Check, Here, Said, good, read, warn
 from sparkops.checks.driver import UPGRADE, Cures, parity
 from sparkops.core.facts import known
 from sparkops.core.situation import Situation
+from sparkops.core.topology import SEVERAL
 
 KHO_KERNELS = ("7.0.0-1019",)
 """Kernels whose kexec handover reserves memory that RDMA registration then lacks."""
@@ -74,7 +75,7 @@ def kho(here: Here) -> Iterator[Said]:
     source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
     hint=f"on the nodes with the older version: {UPGRADE}",
     reads=("uname",),
-    topologies=("cluster", "n-solo"),
+    topologies=SEVERAL,
 ).all_nodes
 def kernel_same(s: Situation) -> Iterator[Said]:
     kernels = {name: kernel.release for name, facts in s.facts.items() if (kernel := known(facts.uname, None))}
@@ -89,7 +90,7 @@ def kernel_same(s: Situation) -> Iterator[Said]:
     source="/etc/dgx-release: DGX_OTA_VERSION, before the first update DGX_SWBUILD_VERSION",
     hint=f"on the nodes with the older version: {UPGRADE}",
     reads=("dgx-release",),
-    topologies=("cluster", "n-solo"),
+    topologies=SEVERAL,
 ).all_nodes
 def dgx_os_same(s: Situation) -> Iterator[Said]:
     """Nodes of other makers may have no /etc/dgx-release: they are not compared."""

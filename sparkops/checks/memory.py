@@ -7,6 +7,7 @@ from sparkops.core.facts import Facts, known
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
+from sparkops.core.topology import CLUSTERS
 
 MUCH_CACHE = 0.5
 LITTLE_FREE, MUCH_BESIDE = 2 * GIB_KIB, 8 * GIB_KIB
@@ -115,7 +116,7 @@ def earlyoom(here: Here) -> Iterator[Said]:
     source="kubis.ai, article 8 of 9: a cron job, and --gpu-memory-utilization 0.75 instead of 0.80",
     hint="drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("schedule",),
-    topologies=("cluster",),
+    topologies=CLUSTERS,
     placed=True,
     deploys=True,
 ).all_nodes

@@ -188,6 +188,12 @@ def wanted_kib(here: Here, memory: Memory) -> float:
     return here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION) * memory.total_kib
 
 
+def free_without(memory: Memory, going: Iterable[Stored]) -> float:
+    """Memory in KiB of a node that is free once these have stopped there, as far as their shares tell."""
+    freed = sum(HOST_SIDE + one.share * memory.total_kib for one in going)
+    return min(memory.free_after_drop_kib + freed, memory.total_kib - SYSTEM)
+
+
 def held(here: Here, memory: Memory) -> float:
     """Memory in KiB of the sparkops engines on this node that the plan replaces or starts again.
 

@@ -8,6 +8,7 @@ from sparkops.core.facts import known
 from sparkops.core.memory_estimate import Estimate
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
+from sparkops.core.topology import SEVERAL
 
 SOLD = (128, 64)
 """Sizes in GB of the machines that are sold."""
@@ -82,7 +83,7 @@ def model_fits(here: Here) -> Iterator[Said]:
     source="vLLM 0.32 (the number of KV cache blocks is the minimum over all workers)",
     hint="lower --gpu-memory-utilization until 5 GiB are left on the smaller node, or deploy without it",
     reads=("meminfo",),
-    topologies=("cluster", "n-solo"),
+    topologies=SEVERAL,
     placed=True,
     deploys=True,
 ).all_nodes

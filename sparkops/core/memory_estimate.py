@@ -218,7 +218,7 @@ def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
     """Tensor parallel ranks and pipeline stages of one server; data parallel copies the weights."""
     if shape.kind != "cluster":
         return 1, 1
-    tensor = effective.parallel("tensor") if effective.sizes else shape.nodes
+    tensor = effective.parallel("tensor") if effective.sizes else shape.span
     return tensor, effective.parallel("pipeline")
 
 

@@ -36,7 +36,7 @@ def revise(
     cluster = placement.topology.kind == "cluster"
     beside = name if alongside else None
     first = facts[placement.head.node.name]
-    links = _links(placement, facts) if cluster else {}
+    links = {name: link for copy in placement.copies for name, link in _links(copy, facts).items()} if cluster else {}
     revision = Revision(
         deployment=name,
         recipe=effective.recipe.name,
@@ -110,7 +110,7 @@ def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], port: i
         role=place.role,
         rank=place.rank,
         port=port,
-        link=links.get(place.node.name),
+        link=None if place.role == "proxy" else links.get(place.node.name),
         cache_dir=_absolute(place.node.cache_dir, facts.home),
     )
 

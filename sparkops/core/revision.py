@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from sparkops.core.topology import split
+
 SCHEMA = 1
 """Version of the JSON shape below; readers accept every version ever released."""
 
@@ -102,6 +104,10 @@ class Revision:
     @property
     def engines(self) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.role != "proxy")
+
+    def copy_of(self, member: Member) -> tuple[Member, ...]:
+        """The members of the copy of the model that this one serves, from the one with the API on."""
+        return next((tuple(copy) for copy in split(self.engines) if member in copy), (member,))
 
     @property
     def proxies(self) -> tuple[Member, ...]:

@@ -24,7 +24,7 @@ def kinds(recipe: Recipe) -> tuple[str, ...]:
 
 
 def cluster_size(settings: Effective, nodes: int, most: int | None) -> int | None:
-    """How many of so many selected nodes a cluster takes; None for all.
+    """How many of so many selected nodes a copy of a cluster takes; None for all.
 
     Parallel sizes decide: TP x PP x DP, as a GB10 has one GPU. A recipe without sizes takes `most` nodes at most.
     A recipe whose sizes or limit are for one node has no size as a cluster; a rule refuses it.
@@ -47,9 +47,8 @@ def executor(settings: Effective, *, ring: bool = False) -> Executor:
 
 def shape(recipe: Recipe, wanted: Topology, nodes: int | None = None) -> Shape:
     """The placement of a topology on so many nodes; without `nodes`, on as few as the recipe asks for."""
-    settings = effective(recipe, wanted.kind, Overrides())
-    count = wanted.count or 1
+    settings, span = effective(recipe, wanted.kind, Overrides()), 1
     if wanted.kind == "cluster":
-        had = nodes or max(LEAST_CLUSTER, recipe.nodes.min, settings.span or 1)
-        count = min(had, cluster_size(settings, had, recipe.nodes.max) or had)
-    return Shape(wanted.kind, count, executor(settings), str(wanted))
+        had = nodes // wanted.copies if nodes else max(LEAST_CLUSTER, recipe.nodes.min, settings.span or 1)
+        span = min(had, cluster_size(settings, had, recipe.nodes.max) or had)
+    return Shape(wanted.kind, wanted.copies * span, executor(settings), str(wanted), wanted.copies)

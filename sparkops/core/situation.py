@@ -1,7 +1,7 @@
 """All that checks and phases may know: what is wanted, where, what the nodes have, and the user's choices."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -110,15 +110,14 @@ class Situation:
 
     def is_broken(self, member: Member) -> bool:
         """Whether the member must be replaced; a cluster's members are replaced together, as any rank may hang."""
-        together = self.revision.engines if self.revision.topology == "cluster" else (member,)
-        return any(other.name in self.broken for other in together)
+        return any(other.name in self.broken for other in self.revision.copy_of(member))
 
     def graphs(self, member: Member) -> str:
         """The digest of the image for an engine that runs CUDA graphs across nodes, else an empty text.
 
         With Ray only the head's command line decides.
         """
-        across = self.revision.topology == "cluster" and self.effective.parallel("tensor") > 1
+        across = member.link is not None and self.effective.parallel("tensor") > 1
         decides = member.port is not None or self.revision.executor == "mp"
         image = self.facts[member.name].image(self.revision.image.reference)
         if not across or not decides or self.effective.eager or self.revision.kind != "chat" or image is None:
@@ -179,6 +178,16 @@ class Situation:
             and here & {node, *(member.name for member in stored.members)}
         }
         return tuple(item for item in running if (item[1].deployment, item[1].hash) in gone)
+
+    @cached_property
+    def copies(self) -> tuple["Situation", ...]:
+        """The situation of each copy of the model alone, to judge the fabric of its nodes."""
+        placements = self.placement.copies
+        return tuple(replace(self, placement=one) for one in placements) if len(placements) > 1 else (self,)
+
+    def around(self, node: str) -> "Situation":
+        """The situation of the copy that this node serves; the whole one for another node."""
+        return next((one for one in self.copies if any(it.name == node for it in one.placement.nodes)), self)
 
     @cached_property
     def fabric(self) -> Fabric:

@@ -14,6 +14,7 @@ from sparkops.core.inventory import Node
 from sparkops.core.model_name import ModelName
 from sparkops.core.needs import further
 from sparkops.core.revision import SCHEMA, container_name
+from sparkops.core.topology import split
 from sparkops.core.utilization import UTILIZATION
 
 A_DAY = 86_400
@@ -106,7 +107,7 @@ class Stored:
     @property
     def executor(self) -> str | None:
         """What joins the nodes of a cluster: `ray` or `mp`; None for other topologies."""
-        return str(self.data.get("executor")) if self.topology == "cluster" else None
+        return str(self.data["executor"]) if self.data.get("executor") else None
 
     @property
     def members(self) -> tuple[StoredMember, ...]:
@@ -130,6 +131,10 @@ class Stored:
     @property
     def engines(self) -> tuple[StoredMember, ...]:
         return tuple(member for member in self.members if member.role != "proxy")
+
+    def copy_of(self, member: StoredMember) -> tuple[StoredMember, ...]:
+        """The members of the copy of the model that this one serves; a proxy is alone."""
+        return next((tuple(copy) for copy in split(self.engines) if member in copy), (member,))
 
     @property
     def fronts(self) -> tuple[StoredMember, ...]:
@@ -159,7 +164,5 @@ class Stored:
         return container_name(self.deployment, member.role, self.hash)
 
     def front_of(self, member: StoredMember) -> StoredMember | None:
-        """The member whose API shows whether this one is up: itself, or the first with an API."""
-        if member.port is not None:
-            return member
-        return next((front for front in self.engines if front.port is not None), None)
+        """The member whose API shows whether this one is up: itself, or the one of its copy with an API."""
+        return next((front for front in (member, *self.copy_of(member)) if front.port is not None), None)

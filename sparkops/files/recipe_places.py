@@ -15,7 +15,7 @@ YAML = (".yml", ".yaml")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*(?<!\.yml)(?<!\.yaml)")
 """Like the name of a model: an organisation and one word, no file of YAML."""
 
-_WITH_TOPOLOGY = re.compile(r"(.+?)-(solo|\d+x-solo|cluster)")
+_WITH_TOPOLOGY = re.compile(r"(.+?)-((?:\d+x-)?(?:solo|cluster))")
 
 
 @dataclass(frozen=True)

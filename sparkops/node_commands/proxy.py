@@ -56,8 +56,9 @@ def config(revision: Revision) -> str:
     retry and may draw the server that is down each time, so each server is also a group of its own to fall back to.
     """
     served = revision.served
-    alone = [_server(revision, server, f"{served}@{server.name}") for server in revision.engines]
-    together = [_server(revision, server, served) for server in revision.engines]
+    servers = [one for one in revision.engines if one.port is not None]
+    alone = [_server(revision, server, f"{served}@{server.name}") for server in servers]
+    together = [_server(revision, server, served) for server in servers]
     router = {"routing_strategy": "simple-shuffle", "num_retries": 2, "allowed_fails": 1, "cooldown_time": 5}
     return json.dumps(
         {

@@ -26,19 +26,20 @@ def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: st
 
     `graphs` is the digest of the image if CUDA graphs run across nodes.
     """
-    if revision.topology != "cluster":
+    if member.role == "server":
         return ("server", "--health", health_url(member), "--", *serve, *_listen(member))
-    head = revision.engines[0]
+    ranks = revision.copy_of(member)
+    head = ranks[0]
     answers = ("--health", health_url(head), *(("--graphs", graphs) if graphs else ()))
     assert head.link is not None, "a cluster's members have links"
     assert member.link is not None, "a cluster's members have links"
     if revision.executor == "mp":
-        addresses = ",".join(engine.link.address for engine in revision.engines if engine.link)
+        addresses = ",".join(engine.link.address for engine in ranks if engine.link)
         shape = ("--fabric", member.link.address, "--ranks", addresses, "--port", str(MEETING_PORT))
-        rank = _mp_rank(revision, member, head.link)
+        rank = _mp_rank(len(ranks), member, head.link)
         return (member.role, *answers, *shape, "--", *serve, *_listen(member), *rank)
     if member.role == "head":
-        shape = ("--fabric", member.link.address, "--nodes", str(len(revision.engines)), "--port", str(RAY_PORT))
+        shape = ("--fabric", member.link.address, "--nodes", str(len(ranks)), "--port", str(RAY_PORT))
         return ("ray-head", *answers, *shape, "--", *serve, *_listen(member))
     meet = ("--head", head.link.address, "--port", str(RAY_PORT))
     return ("ray-worker", *answers, "--fabric", member.link.address, *meet)
@@ -62,8 +63,8 @@ def _listen(member: Member) -> tuple[str, ...]:
     return () if member.port is None else ("--host", "0.0.0.0", "--port", str(member.port))
 
 
-def _mp_rank(revision: Revision, member: Member, head: FabricLink) -> tuple[str, ...]:
-    place = ("--nnodes", str(len(revision.engines)), "--node-rank", str(member.rank))
+def _mp_rank(ranks: int, member: Member, head: FabricLink) -> tuple[str, ...]:
+    place = ("--nnodes", str(ranks), "--node-rank", str(member.rank))
     meet = ("--master-addr", head.address, "--master-port", str(MASTER_PORT))
     return (*place, *meet, *(() if member.rank == 0 else ("--headless",)))
 

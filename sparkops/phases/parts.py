@@ -1,12 +1,12 @@
 """Revisions on the nodes, known from labels, and steps that act on their containers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.plan import Action, Step, Undoing
-from sparkops.core.revision import Revision
+from sparkops.core.revision import Member
 from sparkops.core.situation import Choices, deployed, key_path, reads_home_key, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
@@ -99,14 +99,15 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     end, begin = scripts.container("stop", *owner, drain=stored.drain), scripts.container("start", *owner)
     member = stored.member(node, container.name)
     answers = proof(member, question(facts, stored, member)) if member else None
-    undo = Action(begin, await_stored(stored, node, container.name, choices), answers, together(stored))
+    ranks = stored.copy_of(member) if member else ()
+    undo = Action(begin, await_stored(stored, node, container.name, choices), answers, together(ranks))
     told = comes_back(container.name, undo)
     return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)
 
 
-def together(revision: Stored | Revision) -> tuple[str, ...]:
-    """The nodes without which none of its servers answers: all of a cluster."""
-    return tuple(member.name for member in revision.members) if revision.topology == "cluster" else ()
+def together(ranks: Sequence[StoredMember | Member]) -> tuple[str, ...]:
+    """The nodes without which this copy of the model does not answer, if it spans several."""
+    return tuple(one.name for one in ranks) if len(ranks) > 1 else ()
 
 
 def comes_back(container: str, undo: Action) -> Undoing:
@@ -150,5 +151,5 @@ def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -
         container=name,
         restarts=restarts,
         executor=stored.executor if member.role == "head" else None,
-        joined=len(stored.engines),
+        joined=len(stored.copy_of(member)),
     )

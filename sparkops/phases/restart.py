@@ -8,6 +8,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import Command, Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices
+from sparkops.core.topology import split
 from sparkops.phases import parts
 from sparkops.phases.beside import in_the_way
 from sparkops.phases.kept import Phases, compile_kept, free_memory
@@ -29,7 +30,7 @@ class Turn:
 
 
 def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()) -> list[Turn]:
-    """The servers behind a proxy one after the other; a proxy that answers goes on.
+    """The copies behind a proxy one after the other; a proxy that answers goes on.
 
     `silent` are the nodes and names of containers that do not answer. Servers that do not run come first, then silent
     ones: as long as the proxy asks them, its endpoint may not answer either.
@@ -41,13 +42,14 @@ def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()
         for node, it in (*one.running, *one.kept)
         if it.role == "proxy" and (not it.runs or (node, it.name) in silent)
     ]
-    return [Turn(((one, part),)) for part in (*proxies, *_servers(one, silent))]
+    copies = (Turn(tuple((one, part) for part in ranks)) for ranks in _copies(one, silent))
+    return [*(Turn(((one, part),)) for part in proxies), *copies]
 
 
 def rotation_turns(
     targets: Sequence[DeployedRevision], nodes: Sequence[str], everything: Sequence[DeployedRevision]
 ) -> list[Turn]:
-    """Node by node, those with a proxy last: so a server always knows the key of the proxy. A stopped server is first.
+    """Copy by copy, nodes with a proxy last: so a server always knows the key of the proxy. A stopped copy is first.
 
     LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once;
     deployments that share one restart together. What was stopped of one that runs starts, too,
@@ -60,8 +62,12 @@ def rotation_turns(
         return [Turn(tuple(held), tuple(nodes))]
     proxies = {node for _, (node, part) in held if part.role == "proxy"}
     stopped = {node for node, _ in kept[running[0].stored.hash]}
-    ordered = sorted(nodes, key=lambda node: (node not in stopped, node in proxies))
-    return [Turn(tuple(one for one in held if one[1][0] == node), (node,)) for node in ordered]
+    copies = [{rank.name for rank in ranks} for ranks in split(running[0].stored.engines)]
+    ordered = sorted(copies, key=lambda copy: (copy.isdisjoint(stopped), not copy.isdisjoint(proxies)))
+    return [
+        Turn(tuple(one for one in held if one[1][0] in copy), tuple(node for node in nodes if node in copy))
+        for copy in ordered
+    ]
 
 
 def compile_restart(
@@ -111,17 +117,27 @@ def _replicas(one: DeployedRevision) -> bool:
     return any(member.role == "proxy" for member in one.stored.members)
 
 
-def _servers(one: DeployedRevision, silent: Container[tuple[str, str]]) -> list[NodeContainer]:
-    servers = [part for part in (*one.running, *one.kept) if part[1].role != "proxy"]
-    return sorted(servers, key=lambda part: (part[1].state == "running", (part[0], part[1].name) not in silent))
+def _copies(one: DeployedRevision, silent: Container[tuple[str, str]]) -> list[list[NodeContainer]]:
+    """The containers of each copy: first of those that do not run whole, then of those with a silent one."""
+    parts = {(node, it.name): (node, it) for node, it in (*one.running, *one.kept)}
+    places = [[(rank.name, one.stored.container(rank)) for rank in ranks] for ranks in split(one.stored.engines)]
+    copies = [[parts[place] for place in ranks if place in parts] for ranks in places]
+    return sorted(
+        filter(None, copies),
+        key=lambda copy: (
+            all(it.state == "running" for _, it in copy),
+            not any((node, it.name) in silent for node, it in copy),
+        ),
+    )
 
 
 def _asks(
     facts: Mapping[str, Facts], servers: Sequence[tuple[DeployedRevision, NodeContainer]], choices: Choices
 ) -> Iterator[Step]:
-    """A short request to each of these servers."""
+    """A short request to each of these servers with an API."""
     for one, (node, container) in servers:
-        if (member := one.stored.member(node, container.name)) is not None:
+        member = one.stored.member(node, container.name)
+        if member is not None and member.port is not None:
             title = f"ask {one.stored.served} at {api_url(member)}"
             wait = await_answer(parts.question(facts, one.stored, member), choices)
             yield step(f"ask.{node}.{container.name}", node, title, wait)

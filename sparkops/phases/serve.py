@@ -38,7 +38,7 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
         answers = proof(member, question(s, member))
         begin, wait = scripts.container("start", *owner), await_member(s, member, FORGIVEN)
-        again = Action(begin, wait, answers, parts.together(s.revision))
+        again = Action(begin, wait, answers, parts.together(s.revision.copy_of(member)))
         end = scripts.container("stop", *owner, drain=drain(s.revision.args))
         told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)
@@ -81,7 +81,7 @@ def start(s: Situation) -> Iterator[Step]:
         told = Undoing(done=f"{ended} {name}")
         yield step(f"start.{member.name}.{member.role}", member.name, f"start {name}", begin, undo, told)
         if member.role != "proxy":
-            asked = health_url(member if member.port is not None else s.revision.fronts[0])
+            asked = health_url(s.revision.copy_of(member)[0])
             seconds, model = int(s.choices.limits.deadline), _model_dir(s, member)
             watch = scripts.watch_caches(name, LOW_MEMORY_KIB, seconds, asked, model)
             cancel = scripts.cancel_job(f"cache-{name}")
@@ -121,7 +121,7 @@ def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
             *memory_of_graphs,
         ),
         words=vllm.words(s.revision, member, command_line(s.effective, s.revision.model_revision), graphs),
-        rdma=s.revision.topology == "cluster",
+        rdma=member.link is not None,
     )
 
 

@@ -33,7 +33,7 @@ def serve_front(s: Situation) -> Iterator[Step]:
 
 def await_member(s: Situation, member: Member, restarts: int) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
-    front = member if member.port is not None else s.revision.engines[0]
+    front = s.revision.copy_of(member)[0]
     made = s.todo(member) in ("run", "replace")
     says = GRAPHS if made and member.role == "head" and s.graphs(member) else ""
     wait = _await(s.revision.container(member), member, front, restarts, s.choices, says)
@@ -50,7 +50,7 @@ def restarts_allowed(s: Situation, member: Member) -> int:
     seen = (found.restarts or 0) if found else 0
     if s.todo(member) != "keep":
         return seen
-    return seen + (FORGIVEN if s.revision.topology == "cluster" else 1)
+    return seen + (FORGIVEN if member.link else 1)
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
@@ -87,7 +87,7 @@ def question(s: Situation, member: Member) -> scripts.Question:
         container=r.container(member),
         restarts=restarts_allowed(s, member),
         executor=r.executor if member.role == "head" else None,
-        joined=len(r.engines),
+        joined=len(r.copy_of(member)),
     )
 
 

@@ -69,19 +69,20 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     if shape.executor == "ray" and image(effective).ray is False:
         return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
-    if effective.span not in (None, shape.nodes):
+    if effective.span not in (None, shape.span):
         return _unfilled(effective, shape)
     if (copies := effective.parallel("data")) > 1:
         message = f"sparkops does not start data parallel ranks yet (data parallel size {copies})"
-        alone = f"--topology {copies}x-solo, which starts independent copies behind one address"
-        return refuse(message, f"use {alone if copies == effective.span else '--set args.data-parallel-size=1'}")
+        alone = "solo" if copies == effective.span else "cluster --set args.data-parallel-size=1"
+        return refuse(message, f"start independent copies behind one address: use --topology {copies}x-{alone}")
     wanted: dict[str, object] = {"distributed-executor-backend": shape.executor}
-    joined = f"{shape.nodes} nodes, joined by executor {shape.executor}"
+    each = " a copy" if shape.copies > 1 else ""
+    joined = f"{shape.span} nodes{each}, joined by executor {shape.executor}"
     if image(effective).ray is False and effective.value("distributed-executor-backend") == "ray":
         joined += f", because {effective.image} has no Ray"
     if effective.span is None:
-        wanted = {"tensor-parallel-size": shape.nodes, **wanted}
-        joined = f"the recipe sets no parallel sizes: tensor parallel size {shape.nodes} for {joined}"
+        wanted = {"tensor-parallel-size": shape.span, **wanted}
+        joined = f"the recipe sets no parallel sizes: tensor parallel size {shape.span} for {joined}"
     changes = set_args(effective, wanted)
     return _indivisible(effective, shape, changes) or fix(joined, changes)
 
@@ -146,7 +147,7 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     version = f"this image has {known.nccl}" if known.nccl else "this image's version is not known yet"
     evidence = evidence or f"with some versions of NCCL they hang there, and {version}"
-    message = f"CUDA graphs stay on over {shape.nodes} nodes; {evidence}"
+    message = f"CUDA graphs stay on over {shape.span} nodes; {evidence}"
     hint = "if the graphs hang, the engine starts again without them by itself; if it crashes, use --set "
     return warn(message, f"{hint}args.enforce-eager=true")
 
@@ -194,16 +195,16 @@ def _sizes(effective: Effective) -> str:
 
 def _unfilled(effective: Effective, shape: Shape) -> Verdict:
     if effective.span == 1:
-        change = f"--set args.tensor-parallel-size={shape.nodes}"
+        change = f"--set args.tensor-parallel-size={shape.span}"
         return refuse("the recipe's parallel sizes are for one node", f"use --topology solo, or {change}")
-    message = f"{_sizes(effective)} needs {effective.span} nodes, but this cluster has {shape.nodes}"
+    message = f"{_sizes(effective)} needs {effective.span} nodes, but this cluster has {shape.span}"
     return refuse(message, "select more nodes, or change the sizes, such as with --set args.tensor-parallel-size=2")
 
 
 def _indivisible(effective: Effective, shape: Shape, changes: tuple[SettingChange, ...]) -> Verdict | None:
     """A tensor parallel size that does not divide the heads; the author of a recipe may have patched the model."""
     known, stages = effective.known_model, effective.parallel("pipeline")
-    parallel = effective.parallel("tensor") if effective.sizes else shape.nodes
+    parallel = effective.parallel("tensor") if effective.sizes else shape.span
     if known is None or models.splits(known, parallel):
         return None
     message = f"tensor parallel size {parallel} does not divide the {known.heads} attention heads of {known.id}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sparkops.checks.memory_fits import HOST_SIDE, SYSTEM
+from sparkops.checks.memory_fits import free_without
 from sparkops.core.facts import Facts
 from sparkops.core.sizes import GIB_KIB
 from sparkops.errors import Refused
@@ -17,8 +17,7 @@ def short_of_memory(
     engines = {one.stored.container(member) for member in one.stored.engines}
     for node in (node for node, container in one.kept if container.name in engines):
         memory = facts[node].memory
-        freed = sum(HOST_SIDE + other.stored.share * memory.total_kib for other in stopping if node in other.nodes)
-        free = min(memory.free_after_drop_kib + freed, memory.total_kib - SYSTEM)
+        free = free_without(memory, [other.stored for other in stopping if node in other.nodes])
         if memory.total_kib and (need := one.stored.share * memory.total_kib) > free:
             text = f"{one.title} needs {need / GIB_KIB:.1f} GiB on {node}, but {free / GIB_KIB:.1f} GiB is free"
             return Refused(text, node=node, hint=_holders(facts, node, (one, *stopping)))

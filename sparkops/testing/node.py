@@ -172,8 +172,9 @@ class SimulatedNode:
 
     def listening_member(self, proxy: SimulatedContainer) -> bool:
         """Whether a server of the proxy's revision is up on this node."""
-        servers = (one for one in self.engine.containers.values() if one.labels.get("sparkops.role") == "server")
-        return any(one.up and _same(one, proxy) for one in servers)
+        held = self.engine.containers.values()
+        servers = (one for one in held if one.labels.get("sparkops.role") in ("server", "head"))
+        return any(one.up and _same(one, proxy) and self._complete(one) for one in servers)
 
     def _complete(self, head: SimulatedContainer) -> bool:
         """Whether as many members of the cluster run as its head expects."""
@@ -185,12 +186,13 @@ class SimulatedNode:
         return sorted(int(_after(one.words, "--node-rank") or 0) for one in self._joined(head))
 
     def _joined(self, head: SimulatedContainer) -> list[SimulatedContainer]:
-        """The members of the cluster that run and join it."""
+        """The members of this head's copy that run and join it."""
         return [
             one
             for node in self.neighbours.values()
             for one in node.engine.containers.values()
             if _same(one, head) and one.labels.get("sparkops.role") in ("head", "worker")
+            if _meets_at(one) == _meets_at(head)
             if one.running and not (one.boot.crashes or one.boot.never)
         ]
 
@@ -203,6 +205,11 @@ def _listens(one: SimulatedContainer, port: int) -> bool:
 def _same(one: SimulatedContainer, other: SimulatedContainer) -> bool:
     keys = ("sparkops.deployment", "sparkops.hash")
     return all(one.labels.get(key) == other.labels.get(key) for key in keys)
+
+
+def _meets_at(one: SimulatedContainer) -> str | None:
+    """The address at which the ranks of its copy meet."""
+    return _after(one.words, "--master-addr") or _after(one.words, "--head") or _after(one.words, "--fabric")
 
 
 def _after(words: tuple[str, ...], flag: str) -> str | None:

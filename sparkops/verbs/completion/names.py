@@ -7,6 +7,7 @@ import click
 from sparkops import checks, rules
 from sparkops.cli.where import inventory
 from sparkops.core.bench.suites import SUITES
+from sparkops.core.topology import LEAST_CLUSTER
 from sparkops.files import catalogues, deployments, playbooks, recipes
 from sparkops.files import inventory as load_inventory
 from sparkops.verbs.lab import run as lab
@@ -35,4 +36,6 @@ def names(kind: str, context: click.Context) -> Iterable[str]:
         return deployments.seen(found.source)
     if kind == "nodes":
         return [*(node.name for node in found.nodes), *found.groups]
-    return ["solo", *(f"{count}x-solo" for count in range(2, len(found.nodes) + 1)), "cluster"]
+    counts = range(2, len(found.nodes) + 1)
+    clusters = (f"{count}x-cluster" for count in counts if count * LEAST_CLUSTER <= len(found.nodes))
+    return ["solo", *(f"{count}x-solo" for count in counts), "cluster", *clusters]

@@ -15,7 +15,7 @@ from sparkops.core.plan import WaitLimits
 from sparkops.core.recipe import PORTS
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StartOptions, StopOptions
 
-_NAMED = re.compile(r"cluster|(\d+x-)?solo")
+_NAMED = re.compile(r"(\d+x-)?(solo|cluster)")
 
 
 class TopologyType(NameType):
@@ -31,13 +31,13 @@ class TopologyType(NameType):
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         stray = next(filter(_NAMED.fullmatch, line(ctx).given), "") if ctx else ""
         meant = f"; did you mean `{ctx.command_path} --topology {stray}`?" if ctx and stray else ""
-        return f"It is solo, 2x-solo, 3x-solo, ... or cluster{meant}"
+        return f"It is solo, 2x-solo, 3x-solo, ..., cluster or 2x-cluster, ...{meant}"
 
 
 _engine_options = together(
     click.option("--topology", required=True, type=TopologyType("topologies", "T"),
                  help="solo (one node), 2x-solo, 3x-solo, ... (one copy of the model on each of "
-                 "2, 3, ... nodes) or cluster (one model over several nodes)."),
+                 "2, 3, ... nodes), cluster (one copy over several nodes) or 2x-cluster, ... (2, ... such copies)."),
     click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: "
                  "the recipe in the inventory, else openai-gpt-oss-120b]."),
     click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's name]."),
@@ -59,7 +59,7 @@ _engine_options = together(
     click.option("--no-api-key", "open_access", is_flag=True,
                  help="Serve without an API key, to everyone who reaches the port (for a closed network)."),
     click.option("--proxy", type=click.Choice(["first", "all"]), default="first",
-                 help="With 2x-solo, 3x-solo, ...: run the proxy on the first node or on all nodes."),
+                 help="With several copies (2x-...): run the proxy on the first node or on all nodes."),
     STALL, DEADLINE, on_nodes,
 )  # fmt: skip
 
@@ -177,8 +177,8 @@ def start(**given: Any) -> StartOptions:
 def restart(**given: Any) -> StartOptions:
     """Stop a deployment, start it again and verify it.
 
-    With 2x-solo, 3x-solo, ... the servers restart one after the other, and the endpoint continues to answer. The proxy
-    is not restarted.
+    With several copies (2x-solo, 2x-cluster, ...) they restart one after the other, and the endpoint continues to
+    answer. The proxy is not restarted.
     """
     return _start_options(**given)
 

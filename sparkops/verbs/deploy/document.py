@@ -111,6 +111,8 @@ def placement(s: Situation) -> dict[str, Any]:
     return {
         "head": s.placement.head.node.name,
         "nodes": [{"name": m.name, "address": m.address, "role": m.role} for m in s.revision.members],
+        "free": [node.name for node in s.placement.free],
+        "why": dict(s.placement.why),
     }
 
 

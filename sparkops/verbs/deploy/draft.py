@@ -60,7 +60,7 @@ class Draft:
         return tuple(str(one.name) for one in needs.models(self.effective))
 
 
-def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
+def drafted(options: PlanOptions, chosen: Selected) -> Draft:
     """Read recipe, topology and overrides, and let the rules judge; raises `Refused` if a rule refuses."""
     wanted = topology.parse(options.topology)
     if options.name and (usable := deployment_name(options.name)) != options.name:
@@ -69,8 +69,6 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     recipe = recipes.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
     placement = _placed(wanted, settings, chosen, options)
-    if placement.note:
-        report.note(placement.note)
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
     for unknown in sorted(options.allow - rule_ids - check_ids):
         near = did_you_mean(unknown, rule_ids | check_ids)
@@ -93,12 +91,13 @@ def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> 
 
 
 def over_cables(placement: Placement, asked: Effective, facts: Mapping[str, Facts]) -> Placement:
-    """A cluster with the executor that fits image and cables; in a ring, with its ranks as the cables lead."""
+    """Clusters with the executor that fits image and cables; in a ring, with their ranks as the cables lead."""
     if placement.topology.kind != "cluster":
         return placement
-    cabling = cabling_of(graph(facts), [place.node.name for place in placement.engines])
-    executor = shapes.executor(asked, ring=cabling.kind == "ring")
-    return replace(topology.along(placement, cabling.order), executor=executor)
+    fabric = graph(facts)
+    found = [cabling_of(fabric, [place.node.name for place in copy.engines]) for copy in placement.copies]
+    executor = shapes.executor(asked, ring=any(one.kind == "ring" for one in found))
+    return replace(topology.arranged(placement, [one.order for one in found]), executor=executor)
 
 
 def on_node(draft: Draft, facts: Mapping[str, Facts]) -> KnownModel | None:
@@ -117,7 +116,7 @@ def _judged(asked: Effective, placement: Placement, options: PlanOptions) -> Dra
 
 def _placed(wanted: Topology, settings: Effective, chosen: Selected, options: PlanOptions) -> Placement:
     most = None if "topology-allowed" in options.allow else settings.recipe.nodes.max
-    size = shapes.cluster_size(settings, len(chosen.nodes), most)
+    size = shapes.cluster_size(settings, len(chosen.nodes) // wanted.copies, most)
     executor = options.executor or shapes.executor(settings)
     return topology.place(wanted, chosen.nodes, executor, options.proxy, size)
 
@@ -128,10 +127,8 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
     usual = "cluster" if "cluster" in shapes.kinds(recipe) and len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"
     wanted = topology.parse(kind or usual)
     asked = effective(recipe, wanted.kind, Overrides())
-    size = shapes.cluster_size(asked, len(chosen.nodes), recipe.nodes.max)
+    size = shapes.cluster_size(asked, len(chosen.nodes) // wanted.copies, recipe.nodes.max)
     placement = topology.place(wanted, chosen.nodes, shapes.executor(asked), size=size)
-    if placement.note:
-        report.note(placement.note)
     settings, findings = rules.judge(asked, placement.shape, frozenset())
     for finding in findings:
         if finding.action == "refuse":

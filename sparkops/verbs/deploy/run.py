@@ -18,6 +18,7 @@ from sparkops.session.execute import execute
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
+from sparkops.verbs.deploy.choose import on_best_nodes
 from sparkops.verbs.deploy.compile import Compiled, OwnPlay, changes, compile_plan, judge
 from sparkops.verbs.deploy.confirm import confirm, serves
 from sparkops.verbs.deploy.draft import Draft, drafted, name_of
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 def plan(options: PlanOptions, report: Report) -> Answer:
     """Show what deploy would do; only reads the nodes."""
     chosen = selected(options.where, report)
-    draft = drafted(options, chosen, report)
+    draft = drafted(options, chosen)
     benchmark = _benchmark(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
+        draft = on_best_nodes(options, draft, session)
         if options.setup:
             from sparkops.verbs.deploy import provision  # noqa: PLC0415  most deploys need no setup
 
@@ -47,9 +49,10 @@ def plan(options: PlanOptions, report: Report) -> Answer:
 def deploy(options: PlanOptions, report: Report) -> Answer:
     """Make the revision serve and verify it; on failure undo what was done."""
     chosen = selected(options.where, report)
-    draft = drafted(options, chosen, report)
+    draft = drafted(options, chosen)
     benchmark = _benchmark(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
+        draft = on_best_nodes(options, draft, session)
         got: list[str] = []
         if options.setup:
             from sparkops.verbs.deploy import provision  # noqa: PLC0415  as in plan

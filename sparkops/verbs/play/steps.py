@@ -15,6 +15,7 @@ from sparkops.report.report import Report
 from sparkops.session.execute import error_of
 from sparkops.session.open import Selected, connected, selected
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.choose import on_best_nodes
 from sparkops.verbs.deploy.compile import OwnPlay
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.deploy.options import PlanOptions
@@ -93,9 +94,10 @@ def _shown(event: Event, step: Step | None, check: bool) -> Event:
 def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report: Report) -> Played:
     """Run a deploy with the operator's own steps: judged, locked and undone as a whole."""
     wanted = _deploy_options(play, options)
-    draft = drafted(wanted, chosen, report)
+    draft = drafted(wanted, chosen)
     own = OwnPlay(play, options.extra)
     with connected(chosen, report) as session:
+        draft = on_best_nodes(wanted, draft, session)
         done = (decide if options.check else carry_out)(wanted, session, draft, own)
     counts = {step.node: Recap() for step in done.plan.steps}
     for step in done.plan.steps:

@@ -1,6 +1,7 @@
 """What a preflight reads, in two waves over one connection per node: facts, then what depends on other nodes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from sparkops import rules
@@ -15,6 +16,7 @@ from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
 from sparkops.node_commands import scripts
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.choose import best_of
 from sparkops.verbs.deploy.draft import Draft, on_node, over_cables
 
 PINGS, CABLES, GPU = "cx7-pings", "cx7-cabling", "gpu-in-container"
@@ -59,7 +61,8 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
 def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
     """Return the situation; unreachable nodes have empty facts, so that the others can be judged."""
     every = {name: facts.get(name) or absent("not reached") for name in names}
-    placement = over_cables(draft.placement, draft.unjudged, every)
+    placement = best_of(draft.placement, draft.unjudged, facts, deployment_name(draft.effective.recipe.name))
+    placement = over_cables(placement, draft.unjudged, every)
     settings = draft.effective
     if placement.executor != draft.placement.executor:
         settings, _ = rules.judge(draft.unjudged, placement.shape, frozenset())
@@ -72,10 +75,10 @@ def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) ->
 def _second(session: Session, s: Situation, *, pings: bool, cables: bool, deep: bool) -> dict[str, Command]:
     """Return the second command of each node that needs one."""
     linked = s.placement.topology.kind == "cluster"
-    try:
-        over = targets(s) if pings and linked else {}
-    except CannotTell:
-        over = {}
+    over: dict[str, list[tuple[str, str, int]]] = {}
+    for copy in s.copies if pings and linked else ():
+        with suppress(CannotTell):
+            over |= targets(copy)
     commands = {}
     among = [one.link_local for facts in s.facts.values() for one in facts.interfaces if one.port and one.link_local]
     for node in session.selected:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from sparkops.core.findings import ORDER, first_causes
-from sparkops.core.topology import kinds_text
+from sparkops.core.topology import forms_text
 from sparkops.report.text import Document, How, Ink, columns, continued, wrapped
 
 INDENT = " " * 6
@@ -133,7 +133,7 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("checks", ()):
         yield f"{ink.bold(str(one['id']))}: {one['title']}"
-        judged = f"{one['compares']}, topology {kinds_text(one['topologies'])}"
+        judged = f"{one['compares']}, topology {forms_text(one['topologies'])}"
         asked = "preflight and deploy (`deploy --allow ID` switches it off)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
         rows = {"why": one["why"], "source": one["source"], "applies to": judged, "worst result": one["severity"]}

@@ -83,7 +83,7 @@ def rotate(context: click.Context, /, deployment: str | None, **given: Any) -> K
     """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key.
 
     Engines and proxies read the key only when they start. So this restarts the deployments that use it, and nothing if
-    the key stays the same. With 2x-solo, 3x-solo, ... the servers restart one after the other.
+    the key stays the same. Several copies (2x-solo, 2x-cluster, ...) restart one after the other.
     """
     before = context.parent.params.get("deployment") if context.parent else None  # it may stand before `rotate`
     return KeyOptions(rotate=True, api_key=api_key(), deployment=deployment or before, **given)

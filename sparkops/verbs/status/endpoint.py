@@ -93,6 +93,6 @@ def _little_context(stored: Stored) -> str:
     context = service(stored).context
     if context is None or context >= CODING:
         return ""
-    longer = with_more(stored.models[0].model, "cluster" if stored.topology == "cluster" else "solo", CODING - 1)
+    longer = with_more(stored.models[0].model, "cluster" if stored.executor else "solo", CODING - 1)
     how = f"--recipe {longer['recipe']}" if longer else f"--set args.max-model-len={CODING}"
     return f"Claude Code needs about {CODING} tokens of context; this deployment has {context}: deploy it with {how}"

@@ -60,7 +60,8 @@ class Looked:
         front = [place for place in self.places if place[0].role == "proxy"]
         if not front or not any(asked.serves for asked in servers.values()):
             return self.places
-        return [place for place in self.places if place[0] in servers and not servers[place[0]].serves] or front
+        silent = {rank for head, asked in servers.items() if not asked.serves for rank in self.stored.copy_of(head)}
+        return [place for place in self.places if place[0] in silent] or front
 
     @property
     def silent(self) -> Sequence[StoredMember]:
@@ -110,13 +111,14 @@ def _questions(
 ) -> Iterator[tuple[str, tuple[str, str], Command]]:
     """The node to ask, the member and the question for each API; a node of another member may ask for a silent one."""
     stored = revision.stored
-    broken = cut_off(stored, facts)
+    cut = cut_off(stored, facts)
     beside = next((m.name for m in stored.fronts or stored.members if m.name in facts), None)
     for member in stored.members:
         asker = member.name if member.name in facts else beside
-        if member.port is None or asker is None or (asker != member.name and stored.topology == "cluster"):
+        if member.port is None or asker is None or (asker != member.name and len(stored.copy_of(member)) > 1):
             continue
         asked = question({member.name: facts[asker]}, stored, member)
+        broken = any(one.name in cut for one in stored.copy_of(member))
         if asker != member.name:
             asked = replace(asked, container="", executor=None)
         if broken:

@@ -7,19 +7,29 @@ from sparkops.core.condition import MemberContainer, ServingProbe
 from sparkops.core.diagnosis import diagnose
 from sparkops.core.enginelog import since_meeting
 from sparkops.core.stored import Stored
+from sparkops.core.topology import split
 from sparkops.verbs.status.causes import Logs
 
 
 def ranks(
-    stored: Stored, fronts: Sequence[ServingProbe], parts: Sequence[MemberContainer], logs: Logs
+    stored: Stored, engines: Sequence[ServingProbe], parts: Sequence[MemberContainer], logs: Logs
 ) -> dict[str, Any] | None:
-    """The value of the key `ranks`; None without executor mp. `here` is None if rank 0 did not say."""
+    """The value of the key `ranks`, over all copies; None without executor mp.
+
+    `engines` are the answers of rank 0 of each copy. `here` is None unless all of them said.
+    """
     if stored.executor != "mp":
         return None
-    met = next((front.ranks for front in fronts if front.ranks is not None), None)
-    gone = {number: part for number, part in enumerate(parts) if met is not None and number not in met}
-    missing = [{"rank": number, "node": part.node, "reason": _why(part, logs)} for number, part in gone.items()]
-    return {"total": len(parts), "here": None if met is None else len(parts) - len(missing), "missing": missing}
+    copies = list(zip(split([part for part in parts if part.role != "proxy"]), engines, strict=True))
+    told = [(ranks, asked.ranks) for ranks, asked in copies if asked.ranks is not None]
+    missing = [
+        {"rank": number, "node": part.node, "reason": _why(part, logs)}
+        for ranks, met in told
+        for number, part in enumerate(ranks)
+        if number not in met
+    ]
+    total = sum(len(ranks) for ranks, _ in copies)
+    return {"total": total, "here": total - len(missing) if len(told) == len(copies) else None, "missing": missing}
 
 
 def _why(part: MemberContainer, logs: Logs) -> str:

@@ -11,6 +11,7 @@ from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
 from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored
+from sparkops.core.topology import split
 from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
@@ -184,8 +185,8 @@ def _deployment(
             for m, asked in zip(stored.fronts, one.fronts, strict=True)
         ],
         "nodes": [_node(one, at) for at in range(len(one.places))],
-        "ray": _ray(stored, one.fronts),
-        "ranks": ranks(stored, one.fronts, one.parts, logs),
+        "ray": _ray(stored, one.engines),
+        "ranks": ranks(stored, one.engines, one.parts, logs),
         "graphs_hung": [node for node, container in one.revision.parts if _graphs_hung(facts[node], container)],
     }
 
@@ -195,7 +196,9 @@ def _why(
 ) -> Reason | None:
     """Why a deployment that is up does not serve. Logs tell of one that is unwell; those of one that forms mislead."""
     stored = one.stored
-    few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
+    few = not _forms(one, facts) and any(
+        asked.ray and asked.ray[0] < len(ranks) for ranks, asked in zip(split(stored.engines), one.engines, strict=True)
+    )
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     return (
         missed(stored, one.places, facts, name_or_hash(stored, here))
@@ -247,9 +250,10 @@ def _node(one: Looked, at: int) -> dict[str, Any]:
     }
 
 
-def _ray(stored: Stored, fronts: Sequence[ServingProbe]) -> dict[str, int | None] | None:
-    """Return the numbers of Ray's nodes and GPUs; null if Ray did not answer in time."""
+def _ray(stored: Stored, engines: Sequence[ServingProbe]) -> dict[str, int | None] | None:
+    """Return the numbers of Ray's nodes and GPUs over all copies; null if no Ray answered in time."""
     if stored.executor != "ray":
         return None
-    counts = next((front.ray for front in fronts if front.ray), (None, None))
-    return {"nodes": counts[0], "gpus": counts[1]}
+    counts = [asked.ray for asked in engines if asked.ray]
+    nodes, gpus = (sum(one) for one in zip(*counts, strict=True)) if counts else (None, None)
+    return {"nodes": nodes, "gpus": gpus}

@@ -46,11 +46,11 @@ def of_node(node: str, facts: Facts, runs: str) -> Iterator[Finding]:
 
 
 def of_schedule(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Finding]:
-    """A cluster with a long context whose nodes drop no page cache."""
+    """Nodes of a cluster with a long context that drop no page cache."""
     args = stored.data.get("args") or {}
     tokens = args.get("max-model-len", 0)
     known = tokens if isinstance(tokens, int | float) else 0
-    if stored.topology != "cluster" or not long_context(stored.models[0].model, known):
+    if not stored.executor or not long_context(stored.models[0].model, known):
         return
     for member in stored.engines:
         found = facts[member.name].schedule if member.name in facts else None

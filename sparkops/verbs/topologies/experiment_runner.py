@@ -129,9 +129,9 @@ def plan(wanted: str, where: Target, options: TopologiesOptions, kept: Before) -
 
 def nodes_of(wanted: str, where: Target, report: Report) -> Target:
     """Limit a topology of N nodes to the first N selected."""
-    count = topology.parse(wanted).count
+    asked = topology.parse(wanted)
     names = [node.name for node in selected(where, report).nodes]
-    return where if count is None else replace(where, limit=",".join(names[:count]))
+    return where if asked.kind == "cluster" else replace(where, limit=",".join(names[: asked.copies]))
 
 
 def serving(where: Target, report: Report) -> list[DeployedRevision]:

@@ -51,7 +51,7 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
     names = []
     for wanted in options.topologies:
         where = nodes_of(wanted, options.bench.where, report)
-        draft = drafted(plan(wanted, where, options, Before()), selected(where, report), report)
+        draft = drafted(plan(wanted, where, options, Before()), selected(where, report))
         names.append(draft.effective.recipe.name)
     return names[0]
 

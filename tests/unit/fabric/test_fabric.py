@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 from pathlib import Path
 
+from sparkops.core.choice import Wanted, choose
 from sparkops.core.fabric import cabling_of, graph
 from sparkops.core.fabric.miscabling import miscablings, unsure
 from sparkops.core.facts import Facts, Peers, absent
@@ -89,5 +90,23 @@ def outcome(block: str) -> str:
     return "\n".join(said)
 
 
+def chosen(block: str) -> str:
+    """The last line is what is wanted: copies x span, then `keeps NODES` and `short NODES`."""
+    *lines, asked = block.splitlines()
+    nodes = [line.split()[0] for line in lines]
+    everyone = plugs("\n".join(lines))
+    fabric = graph({node: facts([one for one in everyone if one.node == node], deaf=True) for node in nodes})
+    sizes, *more = asked.split()
+    copies, span = map(int, sizes.split("x"))
+    named = dict(zip(more[::2], more[1::2], strict=True))
+    short = dict.fromkeys(filter(None, named.get("short", "").split(",")), "too little memory")
+    found = choose(Wanted(copies, span, named.get("keeps", "").split(","), short), nodes, fabric)
+    return "\n".join([", ".join(map(" + ".join, found.copies)), *(f"{node}: {why}" for node, why in found.why.items())])
+
+
 def test_kinds_and_miscablings() -> None:
     golden.hold_blocks(Path(__file__).with_name("fabrics.txt"), outcome)
+
+
+def test_the_nodes_that_a_deployment_takes() -> None:
+    golden.hold_blocks(Path(__file__).with_name("choices.txt"), chosen)
