@@ -14,6 +14,9 @@ SCHEMA = 1
 SAY_FIRST = ("start", "restart", "rollback", "key rotate")
 """Verbs that note what they are about before they change anything."""
 
+OF_ANY = ("stop", "play")
+"""Verbs that are about any deployment if they name none."""
+
 EVERYTHING = "*"
 """In `settled`: whatever is deployed on the node. No deployment has this name."""
 
@@ -137,7 +140,8 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
             last = {name: note.event for name, note in noted}
             again = {last[name] for name, note in noted if note.event == "begin" and note.at == since}
             ended = end if end and (end.at > since or again == {"end"}) else None  # times are whole seconds
-            found.append(PastRun(begins[0], tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))
+            first = replace(begins[0], deployment=begins[-1].deployment)  # of a playbook, what it came to
+            found.append(PastRun(first, tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))
     begun = [note.run for history in nodes.values() for note in history.notes if note.event == "begin"]
     return tuple(sorted(found, key=lambda one: (one.begin.at, begun.index(one.begin.run))))
 
@@ -146,7 +150,8 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     """The runs that never ended and that no later run made up for on all their nodes, newest last.
 
     A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock;
-    but it had to lock one of them. A run that was cut off before it said what it is about changed nothing.
+    but it had to lock one of them. A stop of all, or a playbook, is over once any deployment is settled.
+    A run that was cut off before it said what it is about changed nothing.
     """
     where: dict[str, set[str]] = {}
     for name, history in nodes.items():
@@ -222,11 +227,17 @@ def _left_open(found: Iterable[Note]) -> dict[str, Note]:
 def _makes_up_for(end: Note, begin: Note) -> bool:
     """Whether the run with this end did what an earlier one began, or settled what that had left half done."""
     again = end.exit_code == 0 and (end.verb, end.deployment) == (begin.verb, begin.deployment)
-    return again or not {EVERYTHING, begin.deployment, *begin.settled}.isdisjoint(end.settled)
+    return again or EVERYTHING in end.settled or _settles(end, begin)
 
 
 def _settled_elsewhere(end: Note, begin: Note) -> bool:
-    return not {begin.deployment, *begin.settled}.isdisjoint(end.settled) and end.at > begin.at
+    return _settles(end, begin) and end.at > begin.at
+
+
+def _settles(end: Note, begin: Note) -> bool:
+    """Whether the run with this end settled a deployment of the one with this begin, or any if that was about any."""
+    about, settled = {begin.deployment, *begin.settled} - {""}, {*end.settled} - {EVERYTHING}
+    return bool(settled & about) or (not about and begin.verb in OF_ANY and bool(settled))
 
 
 def _note(text: str) -> Note | None:

@@ -250,3 +250,39 @@ def test_a_run_settles_everything_on_its_selected_nodes_only(lab: Lab) -> None:
     assert (left["verb"], left["nodes"]) == ("cache schedule", ["node2"])
     lab.cli("stop", code=0)
     assert lab.json("status", code=None)["cut_off"] == []
+
+
+def test_a_stop_of_all_that_was_cut_off_is_over_once_a_deployment_starts_again(lab: Lab) -> None:
+    lab.deploy("cluster")
+    cut = 0
+    for at in range(2, 30):
+        if not lab.killed(at, "stop"):
+            break
+        if lab.json("status", code=None)["cut_off"]:
+            cut += 1
+            name = "openai-gpt-oss-120b"
+            verb = "restart" if lab.state() != {name: "stopped"} else "start"
+            lab.cli(verb, name, code=None)
+            lab.cli("start", name, code=0)
+            assert lab.json("status")["cut_off"] == []
+    assert cut > 2
+
+
+def test_a_maintenance_that_was_cut_off_at_any_moment_is_over_after_the_rollback_that_it_prints(lab: Lab) -> None:
+    play = ("play", "maintenance", "-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=openai-gpt-oss-120b")
+    seen = set()
+    for at in range(2, 200, 5):
+        lab.deploy("cluster")
+        served = [one["hash"] for one in lab.json("status")["deployments"] if one["state"] == "serving"]
+        if not lab.killed(at, *play):
+            break
+        if {one["hash"]: one["state"] for one in lab.json("status", code=None)["deployments"]}[served[0]] == "serving":
+            lab.cli("stop", "--remove", code=0)
+            continue
+        lab.json("rollback", "--to", served[0][:8], code=None)
+        document = lab.json("status")
+        assert [one["name"] for one in document["deployments"] if one["state"] == "serving"], at
+        assert document["cut_off"] == [], at
+        seen.add(len(document["deployments"]))
+        lab.cli("stop", "--remove", code=0)
+    assert seen == {1, 2}

@@ -11,6 +11,7 @@ import pytest
 
 from sparkops.testing import BootRule, EngineBoot
 from sparkops.testing.node import EPOCH
+from sparkops.testing.upkeep import FREE_KIB
 from support.world import Lab
 
 CODE = "sparkops: the engine ended with exit code 1 (failed start 1 of 5)"
@@ -342,3 +343,11 @@ def test_containers_that_were_put_aside_do_not_count_as_restarted(lab: Lab) -> N
         left = replace(old, name=f"{old.name}.aside", id="f" * 64, restarts=2)
         node.engine.containers[left.name] = left
     assert [one["id"] for one in lab.json("status", code=None)["warnings"]] == []
+
+
+def test_status_of_some_nodes_warns_of_these_only(lab: Lab) -> None:
+    lab.deploy("cluster")
+    for name in lab.names:
+        lab.node(name).cached_kib = FREE_KIB
+    for name in lab.names:
+        assert {one["node"] for one in lab.json("status", "--limit", name)["warnings"]} == {name}

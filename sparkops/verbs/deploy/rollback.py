@@ -78,7 +78,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     _tell(session, previous, running, cut)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
-    settled = tuple(one.stored.deployment for one in (*previous, *running))
+    settled = (*(one.stored.deployment for one in (*previous, *running)), *session.absent)
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
 

@@ -9,7 +9,6 @@ from sparkops.core.endpoints import api_url
 from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
-from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored
 from sparkops.core.topology import split
 from sparkops.errors import StepFailed, Unreachable, worst
@@ -62,7 +61,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
         looked = [one for one in everything if one.revision in shown]
         logs = read_causes(session, looked)
         silent = _silent(session, everything)
-        found = list(_warnings(session.inventory, answers, looked, logs, silent, here))
+        found = list(_warnings(session, answers, looked, logs, silent, here))
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
@@ -138,21 +137,22 @@ def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
 
 
 def _warnings(
-    inventory: Inventory,
+    session: Session,
     answers: Answers,
     looked: Sequence[Looked],
     logs: Logs,
     silent: AwayNodes,
     here: Sequence[DeployedRevision],
 ) -> Iterator[Finding]:
+    """Of the selected nodes, and of the deployments that are shown."""
     yield from warnings.of_silence(silent)
-    for name, facts in answers.facts.items():
-        yield from warnings.of_node(name, facts, answers.drops.get(name, ""))
+    for name in (name for name in session.names if name in answers.facts):
+        yield from warnings.of_node(name, answers.facts[name], answers.drops.get(name, ""))
     for one in looked:
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
             if one.state == "serving":
-                yield from warnings.of_inventory(one.stored, inventory)
+                yield from warnings.of_inventory(one.stored, session.inventory)
                 yield from warnings.of_keys(one.revision, answers.facts, name_or_hash(one.stored, here))
             yield from warnings.of_restarts(one.revision, answers.facts, logs, name_or_hash(one.stored, here))
 
