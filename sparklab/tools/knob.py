@@ -29,6 +29,7 @@ def opened(node: Node) -> Iterator[None]:
     os.mkfifo(temporary, 0o600)
     handle = os.open(temporary, os.O_RDWR | os.O_NONBLOCK)
     os.replace(temporary, path(node))
+    alive = _closed_after_a_kill(node, handle)
     done = threading.Event()
     follower = threading.Thread(target=_follow, args=(node, handle, done))
     follower.start()
@@ -37,9 +38,32 @@ def opened(node: Node) -> Iterator[None]:
     finally:
         done.set()
         follower.join()
-        if os.stat(path(node)).st_ino == os.fstat(handle).st_ino:
-            close(node)
+        _close_own(node, handle)
         os.close(handle)
+        os.close(alive)
+
+
+def _close_own(node: Node, handle: int) -> None:
+    """Close it, unless another command of root has opened it since."""
+    if os.stat(path(node)).st_ino == os.fstat(handle).st_ino:
+        close(node)
+
+
+def _closed_after_a_kill(node: Node, handle: int) -> int:
+    """Have it closed when this process is killed: a pipe without a reader would stop every later write for ever.
+
+    Returns what keeps it open.
+    """
+    ends, alive = os.pipe()
+    if os.fork() == 0:
+        os.setsid()  # what ends the command's process group must not end this
+        os.close(alive)
+        os.read(ends, 1)
+        with contextlib.suppress(OSError):
+            _close_own(node, handle)
+        os._exit(0)
+    os.close(ends)
+    return alive
 
 
 def _follow(node: Node, handle: int, done: threading.Event) -> None:

@@ -120,7 +120,7 @@ PlanCheck = partial(Check, severity="fail", placed=True, deploys=True)
 """A check of what the plan needs on each of its nodes; it can refuse a deploy."""
 
 FabricCheck = partial(Check, reads=LINKS, topologies=CLUSTERS, placed=True, by_copy=True)
-"""A check of a cluster's CX7 links."""
+"""A check of a cluster's CX7 links; of each copy by itself."""
 
 
 fail, warn, skip = partial(Said, "fail"), partial(Said, "warn"), partial(Said, "skip")

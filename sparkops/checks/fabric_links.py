@@ -1,9 +1,11 @@
 """Checks of the fabric between nodes: addresses, packet sizes, ports, and whether peers answer over it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from sparkops.checks.check import CannotTell, FabricCheck, Here, Said, apart, fail, good, read, some, warn
 from sparkops.checks.fabric import NETPLAN, cabled
+from sparkops.core.fabric import cabling_of
 from sparkops.core.facts import Interface, Ping
 from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
@@ -124,10 +126,23 @@ def _not_in_a_ring(s: Situation) -> None:
     hint=f"give each node its own address in {NETPLAN}",
     severity="fail",
     deploys=True,
+    by_copy=False,
 ).all_nodes
 def one_owner(s: Situation) -> Iterator[Said]:
+    """Of all copies together, but of nodes that no cable connects apart: each pair may have the same addresses."""
+    found: dict[str, tuple[Interface, ...]] = {}
+    for copy in s.copies:
+        with suppress(CannotTell):
+            found |= links(copy)
+    if not found:
+        raise CannotTell("no CX7 link (see the check cx7-usable)")
+    for island in cabling_of(s.fabric, list(found)).islands:
+        yield from _one_owner({name: found[name] for name in island})
+
+
+def _one_owner(found: Mapping[str, tuple[Interface, ...]]) -> Iterator[Said]:
     owners: dict[str, list[str]] = {}
-    for name, both in links(s).items():
+    for name, both in found.items():
         for address in dict.fromkeys(str(found.ip) for one in both if one.up for found in one.ipv4):
             owners.setdefault(address, []).append(name)
     for address, names in owners.items():
@@ -135,12 +150,12 @@ def one_owner(s: Situation) -> Iterator[Said]:
             yield fail(
                 f"{some(names)} have the same fabric address {address}", evidence=f"{address}: {', '.join(names)}"
             )
-    yield from _one_hardware(s)
+    yield from _one_hardware(found)
 
 
-def _one_hardware(s: Situation) -> Iterator[Said]:
+def _one_hardware(found: Mapping[str, tuple[Interface, ...]]) -> Iterator[Said]:
     """Switches forward by hardware address, and RDMA's default GIDs contain it."""
-    owners = grouped((one.mac, name) for name, both in links(s).items() for one in both)
+    owners = grouped((one.mac, name) for name, both in found.items() for one in both)
     for names in dict.fromkeys(tuple(names) for mac, names in owners.items() if mac and len(names) > 1):
         told = "; ".join(mac for mac, found in owners.items() if tuple(found) == names)
         yield warn(f"{some(names)} have the same hardware address on the fabric ({told})", HARDWARE, ", ".join(names))
@@ -167,7 +182,9 @@ def mtu(s: Situation) -> Iterator[Said]:
         yield warn("MTUs differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}
     for told, names in small.items():
-        yield warn(f"the MTU is {told} instead of {JUMBO} on {'all nodes' if len(groups) == 1 else some(names)}")
+        yield warn(
+            f"the MTU is {told} instead of {JUMBO} on {some(names) if s.partial or len(groups) > 1 else 'all nodes'}"
+        )
 
 
 def _unlike_ends(s: Situation) -> Iterator[str]:

@@ -12,7 +12,7 @@ from sparkops.core.rights import may_drop
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import GIB_KIB, gib
 from sparkops.core.stored import Stored
-from sparkops.core.utilization import OLD_UTILIZATION
+from sparkops.core.utilization import OLD_UTILIZATION, WHOLE
 
 HOST_SIDE, SYSTEM = 8 * GIB_KIB, 4 * GIB_KIB
 """Memory that an engine uses beside the GPU's share, and that an idle node uses."""
@@ -147,16 +147,21 @@ def holders(here: Here, memory: Memory) -> list[Holder]:
             found[where] = found.get(where, 0.0) + 1024 * (one.used_mib or 0)
     others = [stored for _, stored, _ in everything]
     return [
-        _deployment(stored, kib or stored.share * memory.total_kib, others)
+        _deployment(stored, kib or stored.share * memory.total_kib, others, here)
         if (stored := ours.get(where))
         else _stranger(where, kib, names.get(where))
         for where, kib in found.items()
     ]
 
 
-def _deployment(stored: Stored, kib: float, others: Iterable[Stored]) -> Holder:
+def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here) -> Holder:
     name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
-    return Holder(name, kib, f"stop {name} ({stop}) or deploy it with a smaller --gpu-memory-utilization", ours=True)
+    wanted = here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION)
+    left = math.floor(100 * min(MOST_UTILIZATION, WHOLE - wanted)) / 100
+    less = f"; or give it less: deploy {name} again with --set args.gpu-memory-utilization={left:.2f}, then this one"
+    return Holder(
+        name, kib, f"stop {name} ({stop}){less if LEAST_UTILIZATION <= left < stored.share else ''}", ours=True
+    )
 
 
 def _stranger(where: str, kib: float, container: str | None) -> Holder:

@@ -1,7 +1,8 @@
 """Which of the selected nodes a deployment takes, and why."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from sparkops.core.fabric import Fabric, cabling_of
 
@@ -10,16 +11,24 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Wanted:
-    """`keeps` are the nodes on which the deployment runs already; `short`, by node, says what memory it lacks."""
+    """So many copies over so many nodes each (`span`).
+
+    `keeps` are the nodes of the copies that the deployment has, in their order; `short`, by node, says what memory it
+    lacks.
+    """
 
     copies: int
     span: int
-    keeps: Collection[str] = ()
-    short: Mapping[str, str] | None = None
+    keeps: tuple[Group, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        return frozenset(node for group in self.keeps for node in group)
 
     def likes(self, node: str) -> tuple[bool, bool]:
         """Smaller is better."""
-        return node not in self.keeps, node in (self.short or {})
+        return node not in self.kept, node in self.short
 
 
 @dataclass(frozen=True)
@@ -31,64 +40,70 @@ class Choice:
 
 
 def choose(wanted: Wanted, nodes: Sequence[str], fabric: Fabric) -> Choice:
-    """Take nodes copy by copy: those that serve it already, then those with enough memory, then the first ones.
+    """Keep whole copies, then take nodes of the deployment, then those with enough memory, then the first ones.
 
     The nodes of a copy share a cable or switch, or are a whole triangle or ring, if the fabric has such nodes.
     """
-    left, copies, why = list(nodes), list[Group](), dict[str, str]()
-    for _ in range(wanted.copies):
-        copy = _best(wanted, left, fabric)
-        left = [node for node in left if node not in copy]
-        why |= {node: _chosen(node, copy, fabric, wanted) for node in copy}
-        copies.append(copy)
-    copies.sort(key=lambda copy: nodes.index(copy[0]))
-    why |= {node: _left(node, copies[0][0], fabric, wanted) for node in left}
-    return Choice(tuple(copies), {node: text for node, text in why.items() if text})
+    whole = [group for group in wanted.keeps if len(group) == wanted.span and {*group} <= {*nodes}][: wanted.copies]
+    found = _Candidates(wanted, nodes, fabric)
+    left = set(nodes).difference(*whole)
+    new: list[Group] = []
+    while len(whole) + len(new) < wanted.copies:
+        new.append(found.best(left))
+        left -= {*new[-1]}
+    copies = (*whole, *sorted(new, key=lambda copy: nodes.index(copy[0])))
+    why = {node: _chosen(node, copy, fabric, wanted) for copy in copies for node in copy}
+    why |= {node: found.left_out(node, copies) for node in nodes if node in left}
+    return Choice(copies, {node: text for node, text in why.items() if text})
 
 
-def _best(wanted: Wanted, left: Sequence[str], fabric: Fabric) -> Group:
-    """The best group; of equal ones, the one with the fewest neighbours left, so that the next copy finds some."""
-    place = {node: at for at, node in enumerate(left)}
-    near: dict[str, set[str]] = {node: set() for node in left}
-    for one in fabric.among(left) if wanted.copies > 1 and wanted.span > 1 else ():
-        for node in one.nodes:
-            near[node].update(one.nodes)
+class _Candidates:
+    """The groups of nodes that can be a copy: of each cable or switch the best ones, whole triangles and rings."""
 
-    def rank(group: Group) -> tuple[int, int, int, list[int]]:
-        new, short = (sum(column) for column in zip(*map(wanted.likes, group), strict=True))
-        beside = set().union(*(near[node] for node in group)).difference(group)
-        return new, short, len(beside), [place[node] for node in group]
+    def __init__(self, wanted: Wanted, nodes: Sequence[str], fabric: Fabric) -> None:
+        self.wanted = wanted
+        self.place = {node: at for at, node in enumerate(nodes)}
+        self.near: dict[str, set[str]] = {node: set() for node in nodes}
+        shared = [one.nodes for one in fabric.among(nodes)] if wanted.span > 1 else []
+        for group in shared:
+            for node in group:
+                self.near[node].update(group)
+        islands = cabling_of(fabric, nodes).islands if shared else ()
+        circles = (found for one in islands if len(one) == wanted.span for found in [cabling_of(fabric, one)])
+        self.shared = [one for one in shared if len(one) >= wanted.span]
+        self.shared += [one.order for one in circles if one.kind in ("triangle", "ring")]
 
-    return min(_groups(wanted, left, fabric), key=rank)
+    def best(self, left: set[str]) -> Group:
+        """Of equal groups, the one with the fewest neighbours left, so that the next copy finds some."""
+        return min(self._groups(left), key=lambda group: self._rank(group, left))
 
+    def _groups(self, left: set[str]) -> Iterator[Group]:
+        among = [[node for node in group if node in left] for group in self.shared]
+        for some in [one for one in among if len(one) >= self.wanted.span] or [list(left)]:
+            outside = {node: len(self.near[node] & left - {*some}) for node in some}
+            best = sorted(some, key=lambda node: (*self.wanted.likes(node), outside[node], self.place[node]))
+            yield tuple(sorted(best[: self.wanted.span], key=self.place.__getitem__))
 
-def _groups(wanted: Wanted, left: Sequence[str], fabric: Fabric) -> Iterator[Group]:
-    """Nodes that can be a copy: the best ones of each cable or switch, triangles and rings; else the best of all."""
-    if wanted.span == 1:
-        yield from ((node,) for node in left)
-        return
-    place = {node: at for at, node in enumerate(left)}
-    among = [one.nodes for one in fabric.among(left) if len(one.nodes) >= wanted.span]
-    whole = [island for island in cabling_of(fabric, left).islands if len(island) == wanted.span]
-    among += [island for island in whole if cabling_of(fabric, island).kind in ("triangle", "ring")]
-    for some in among or [tuple(left)]:
-        best = sorted(some, key=lambda node: (*wanted.likes(node), place[node]))[: wanted.span]
-        yield tuple(sorted(best, key=place.__getitem__))
+    def _rank(self, group: Group, left: set[str]) -> tuple[int, int, int, list[int]]:
+        new, short = (sum(column) for column in zip(*map(self.wanted.likes, group), strict=True))
+        beside = set[str]().union(*(self.near[node] for node in group)) & left
+        others = len(beside - {*group}) if self.wanted.copies > 1 else 0
+        return new, short, others, [self.place[node] for node in group]
+
+    def left_out(self, node: str, copies: Sequence[Group]) -> str:
+        if node in self.wanted.short:
+            return self.wanted.short[node]
+        used = {one for copy in copies for one in copy}
+        cabled = any(self.near[one] for one in used)
+        return f"no cable to {copies[0][0]}" if cabled and self.near[node].isdisjoint(used) else ""
 
 
 def _chosen(node: str, copy: Group, fabric: Fabric, wanted: Wanted) -> str:
-    if node in wanted.keeps:
-        return "serves it already"
-    if wanted.short and node in wanted.short:
+    if node in wanted.kept:
+        return "has it already"
+    if node in wanted.short:
         return wanted.short[node]
     kind = cabling_of(fabric, copy).kind if len(copy) > 1 else "none"
     if node == copy[0] or kind in ("none", "partly cabled"):
         return ""
     return {"pair": "cabled to", "switch": "on one switch with"}.get(kind, f"in one {kind} with") + f" {copy[0]}"
-
-
-def _left(node: str, first: str, fabric: Fabric, wanted: Wanted) -> str:
-    if wanted.short and node in wanted.short:
-        return wanted.short[node]
-    reached = {other for one in fabric.segments if first in one.nodes for other in one.nodes}
-    return f"no cable to {first}" if wanted.span > 1 and reached and node not in reached else ""

@@ -11,6 +11,8 @@ from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
 
+NEW_KEY = "the API key changes, also for a rollback to it; print the new one: `sparkops key`"
+
 
 @dataclass(frozen=True)
 class Service:
@@ -38,11 +40,11 @@ class Impact:
 def impact(s: Situation) -> Impact:
     replaced = tuple({stored.hash: stored for _, stored, _ in s.replaced}.values())
     after = service(s.revision)
-    told = [(one.deployment, text) for one in replaced for text in _changes(service(one), after)]
+    told = [(one.deployment, text) for one in replaced for text in (*_changes(service(one), after), *_keys(s, one))]
     lines = [f"{name}: {text}" if len(replaced) > 1 else text for name, text in told]
     front = s.revision.fronts[0]
-    if (replaced or s.existing(front)) and _new_key(s, front.name):
-        lines.append("the API key changes; print the new one: `sparkops key`")
+    if not replaced and s.existing(front) and _new_key(s, front.name):
+        lines.append(NEW_KEY)
     last = (one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, None))
     return Impact(after, replaced, tuple(lines), next((one for one in last if one is not None), None))
 
@@ -107,6 +109,13 @@ def _changes(before: Service, after: Service) -> Iterator[str]:
         yield f"the context shrinks from {before.context} to {after.context} tokens"
     if after.api_key and not before.api_key:
         yield "requests need an API key now: `sparkops key`"
+
+
+def _keys(s: Situation, replaced: Stored) -> Iterator[str]:
+    """Whether clients of what is replaced need another key: that of another node, or one that is given."""
+    fronts = [front.name for front in replaced.fronts if front.name in s.facts]
+    if not replaced.without_key and any(_new_key(s, front) for front in fronts):
+        yield NEW_KEY
 
 
 def _new_key(s: Situation, front: str) -> bool:

@@ -36,7 +36,10 @@ def revise(
     cluster = placement.topology.kind == "cluster"
     beside = name if alongside else None
     first = facts[placement.head.node.name]
-    links = {name: link for copy in placement.copies for name, link in _links(copy, facts).items()} if cluster else {}
+    links: dict[str, FabricLink] = {}
+    if cluster:
+        fabric = graph(facts)
+        links = {name: link for copy in placement.copies for name, link in _links(copy, facts, fabric).items()}
     revision = Revision(
         deployment=name,
         recipe=effective.recipe.name,
@@ -151,9 +154,8 @@ def _free_port(port: int, behind: int, facts: Facts, deployment: str) -> int:
     return next(free for free in count(port) if taken.isdisjoint(range(free, free + behind + 1)))
 
 
-def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, FabricLink]:
+def _links(placement: Placement, facts: Mapping[str, Facts], fabric: Fabric) -> dict[str, FabricLink]:
     """Each node's side of the fabric. If one has none (a check refuses that by default), all use their addresses."""
-    fabric = graph(facts)
     cabling = cabling_of(fabric, [place.node.name for place in placement.engines])
     if cabling.kind in ("triangle", "ring"):
         return {node.name: _over_all_cables(node, facts[node.name], fabric, cabling) for node in placement.nodes}

@@ -109,7 +109,7 @@ class Situation:
         return all(self.todo(member) != "keep" for member in self.revision.engines)
 
     def is_broken(self, member: Member) -> bool:
-        """Whether the member must be replaced; a cluster's members are replaced together, as any rank may hang."""
+        """Whether the member must be replaced; a copy's members are replaced together, as any rank may hang."""
         return any(other.name in self.broken for other in self.revision.copy_of(member))
 
     def graphs(self, member: Member) -> str:
@@ -182,8 +182,17 @@ class Situation:
     @cached_property
     def copies(self) -> tuple["Situation", ...]:
         """The situation of each copy of the model alone, to judge the fabric of its nodes."""
-        placements = self.placement.copies
-        return tuple(replace(self, placement=one) for one in placements) if len(placements) > 1 else (self,)
+        found = [replace(self, placement=one) for one in self.placement.copies]
+        if len(found) < 2:
+            return (self,)
+        for one in found:
+            vars(one).update(fabric=self.fabric, subnets=self.subnets)  # these are the same for all
+        return tuple(found)
+
+    @property
+    def partial(self) -> bool:
+        """Whether this is the situation of one copy out of several."""
+        return str(self.placement.topology) != self.revision.topology
 
     def around(self, node: str) -> "Situation":
         """The situation of the copy that this node serves; the whole one for another node."""

@@ -111,10 +111,14 @@ class Placement:
         return tuple(replace(self, topology=one, places=tuple(places)) for places in split(self.engines))
 
     @property
+    def open(self) -> bool:
+        """Whether other nodes, or groups of them, could serve as well."""
+        return bool(self.free) or (self.topology.kind == "cluster" and self.topology.copies > 1)
+
+    @property
     def note(self) -> str:
-        """Which nodes it uses, if that is not plain, and why."""
-        clusters = self.topology.kind == "cluster" and self.topology.copies > 1
-        if not (self.free or clusters):
+        """Which nodes it uses and why, if there is a choice."""
+        if not self.open:
             return ""
         copies = [" + ".join(map(self._told, copy.nodes)) for copy in self.copies]
         free = f"; not used: {', '.join(map(self._told, self.free))}" if self.free else ""

@@ -16,6 +16,11 @@ def seen(inventory: str) -> list[str]:
     return sorted({name for names in _read(inventory).values() for name in names})
 
 
+def where(inventory: str, name: str) -> list[str]:
+    """The nodes on which the last runs saw this deployment."""
+    return [node for node, names in _read(inventory).items() if name in names]
+
+
 def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:
     """Remember the deployments of these nodes; those of other nodes stay. A full disk does not matter."""
     before = _read(inventory)
@@ -23,6 +28,12 @@ def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:
     if after != before:
         with contextlib.suppress(UsageError):
             state.write_json(KIND, _name(inventory), after)
+
+
+def add(inventory: str, nodes: Iterable[str], name: str) -> None:
+    """Remember that this deployment is on these nodes now."""
+    before = _read(inventory)
+    note(inventory, {node: [*before.get(node, ()), name] for node in nodes})
 
 
 def _read(inventory: str) -> dict[str, list[str]]:

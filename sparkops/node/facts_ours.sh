@@ -48,6 +48,7 @@ lock() {
         printf 'held %s\n%s\n' "$held" "$owner"
         grep -a '"load":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 20
         grep -a '"started":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 5
+        grep -a '"settled":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 40
         tail -n "$history" "$HOME/.local/state/sparkops/history" 2>/dev/null
     )
     end 0 "$text"

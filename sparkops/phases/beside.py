@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from sparkops.core.utilization import WHOLE
 from sparkops.phases.parts import DeployedRevision
-
-WHOLE = 0.97
-"""The share of a node's memory that engines can have together: DGX OS itself uses about 3.5 of 121 GiB."""
 
 
 def in_the_way(one: DeployedRevision, others: Iterable[DeployedRevision]) -> list[DeployedRevision]:

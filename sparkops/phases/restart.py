@@ -64,6 +64,7 @@ def rotation_turns(
     stopped = {node for node, _ in kept[running[0].stored.hash]}
     copies = [{rank.name for rank in ranks} for ranks in split(running[0].stored.engines)]
     ordered = sorted(copies, key=lambda copy: (copy.isdisjoint(stopped), not copy.isdisjoint(proxies)))
+    ordered[0] |= {*nodes}.difference(*copies)  # where nothing of it runs, only the key is written
     return [
         Turn(tuple(one for one in held if one[1][0] in copy), tuple(node for node in nodes if node in copy))
         for copy in ordered
@@ -107,7 +108,7 @@ def _plan(play: StepsPlay, facts: Mapping[str, Facts], turn: Turn, *, last: bool
             step for one in targets for step in parts.waits(one, own[one.stored.hash], choices)
         ),
         "ask the engines": lambda: _asks(facts, servers, choices),
-        "wait for the proxy": lambda: (_pause(node) for _, (node, _) in servers if not last),
+        "wait for the proxy": lambda: (_pause(node) for _, (node, it) in servers if not last and it.role != "worker"),
         "ask the endpoint": lambda: (step for one in targets for step in parts.asks(facts, one.stored, choices)),
     }
     return compile_kept(play, targets, phases)

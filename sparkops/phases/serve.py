@@ -24,7 +24,8 @@ LOW_MEMORY_KIB = 8 * GIB_KIB
 
 def quiesce(s: Situation) -> Iterator[Step]:
     """Stop what runs of other revisions on these nodes; the undo starts it again and waits until it serves."""
-    for node, stored, found in s.replaced:
+    # Servers first: the undo then starts a proxy before it waits for them.
+    for node, stored, found in sorted(s.replaced, key=lambda it: it[2].role == "proxy"):
         yield parts.stop(s.facts, stored, node, found, s.choices)
     for member in s.revision.members:
         own = s.existing(member)

@@ -74,7 +74,8 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     if (copies := effective.parallel("data")) > 1:
         message = f"sparkops does not start data parallel ranks yet (data parallel size {copies})"
         alone = "solo" if copies == effective.span else "cluster --set args.data-parallel-size=1"
-        return refuse(message, f"start independent copies behind one address: use --topology {copies}x-{alone}")
+        instead = f"{copies * shape.copies}x-{alone}"
+        return refuse(message, f"start independent copies behind one address: use --topology {instead}")
     wanted: dict[str, object] = {"distributed-executor-backend": shape.executor}
     each = " a copy" if shape.copies > 1 else ""
     joined = f"{shape.span} nodes{each}, joined by executor {shape.executor}"

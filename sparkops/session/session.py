@@ -201,7 +201,8 @@ class Session:
                 why = SUDO_PASSWORD if "password is required" in problem else problem
                 self.away[name] = Unreached(name, "config", f"{DOCKER_SILENT} ({why})", docker_hint(problem))
         found = {name: known for name, known in read.items() if name not in self.away}
-        names = {name: [one.deployment or "" for one in known.containers if one.ours] for name, known in found.items()}
+        told = {name: known for name, known in found.items() if not docker_problem(known)}
+        names = {name: [one.deployment or "" for one in known.containers if one.ours] for name, known in told.items()}
         deployments.note(self.inventory.source, names)
         have = {"", *chain.from_iterable(names.values())}
         cut = ((one.begin.deployment, one.nodes) for one in self.cut_off)

@@ -47,6 +47,13 @@ def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
     return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed))
 
 
+def warn_of_unlike_keys(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> None:
+    """Say that what was stopped comes back with keys that differ: its proxy then gets no answer from some servers."""
+    if nodes := unlike_keys(one, facts):
+        cure = ONE_KEY.format(name_or_hash(one.stored, deployed_revisions(facts)))
+        session.report.warn(f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}; {cure}")
+
+
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
     """A cluster with a link that cannot be used: its nodes would wait for each other.
 

@@ -79,3 +79,37 @@ def test_a_change_of_the_key_that_is_killed_is_mended_by_the_next_deploy(lab: La
     files = {text for node in lab.world.nodes.values() for path, text in node.files.items() if path.endswith("/key")}
     assert keys(lab) == files
     assert {str(key).strip() for key in keys(lab)} == {lab.key()}
+
+
+def key_files(lab: Lab) -> dict[str, str]:
+    return {name: node.files[f"{node.state_dir}/key"] for name, node in lab.world.nodes.items()}
+
+
+def test_a_rotation_leaves_the_old_key_on_no_node_where_nothing_uses_it(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    (old,) = keys(lab)
+    lab.deploy("solo", "--limit", "node2")
+    lab.cli("key", "rotate", code=0)
+    assert len({*key_files(lab).values()}) == 1
+    assert old not in key_files(lab).values()
+    lab.deploy("2x-solo")
+    assert keys(lab) == {*key_files(lab).values()} == {lab.key()}
+
+
+def test_what_makes_way_for_another_key_is_told_before(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1", "--name", "a")
+    lab.deploy("solo", "--limit", "node2", "--name", "b")
+    told = lab.json("plan", "--topology", "2x-solo")["impact"]["clients"]
+    assert [text for text in told if "key changes" in text] == [
+        "b: the API key changes, also for a rollback to it; print the new one: `sparkops key`"
+    ]
+    same = lab.json("plan", "--topology", "cluster")["impact"]["clients"]
+    assert [text.split(":")[0] for text in same if "key changes" in text] == ["b"]
+
+
+@pytest.mark.parametrize("verb", ["start", "rollback"])
+def test_what_comes_back_with_keys_that_differ_says_so(lab: Lab, verb: str) -> None:
+    lab.deploy("2x-solo")
+    lab.json("stop")
+    lab.node("node2").files[f"{lab.node('node2').state_dir}/key"] = "sk-another"
+    assert "the API keys on node1 and node2 differ; give them one key:" in lab.cli(verb, code=0).err

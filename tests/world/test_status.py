@@ -351,3 +351,18 @@ def test_status_of_some_nodes_warns_of_these_only(lab: Lab) -> None:
         lab.node(name).cached_kib = FREE_KIB
     for name in lab.names:
         assert {one["node"] for one in lab.json("status", "--limit", name)["warnings"]} == {name}
+
+
+@pytest.mark.parametrize("verb", ["stop", "rollback"])
+def test_what_is_stopped_since_a_run_without_a_name_was_cut_off_is_no_success(lab: Lab, verb: str) -> None:
+    codes = set()
+    for at in range(2, 40):
+        lab.deploy("solo", "--limit", "node1")
+        lab.deploy("2x-solo")
+        if not lab.killed(at, verb):
+            break
+        document = lab.json("status", code=None)
+        if document["cut_off"] and not any(one["state"] != "stopped" for one in document["deployments"]):
+            codes.add(document["exit_code"])
+        lab.cli("stop", "--remove", code=0)
+    assert codes == {5}

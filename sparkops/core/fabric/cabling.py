@@ -85,10 +85,13 @@ def _islands(near: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
 
 
 def _circle(near: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The nodes in the order of their cables, if each has exactly two neighbours; else none."""
+    """The nodes in the order of their cables, if each has exactly two neighbours; else none.
+
+    Nodes that are given in this order stay in it, whichever way round the ring.
+    """
     if len(near) < 3 or any(len(others) != 2 for others in near.values()):
         return ()
     walk = [next(iter(near))]
     while len(walk) < len(near):
-        walk.append(next(one for one in near[walk[-1]] if one not in walk))
+        walk.append(next(one for one in near if one in near[walk[-1]] and one not in walk))
     return tuple(walk)

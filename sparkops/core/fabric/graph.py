@@ -5,7 +5,7 @@ the two have. Without IPv6, ports in one subnet count as connected.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sparkops.core.facts import Facts, Peers, Port, Unread
@@ -80,6 +80,14 @@ class Fabric:
     def switched(self, segment: Segment) -> bool:
         """Whether it has more ports than a cable: of these nodes, or of others that answer there."""
         return len(segment.ends) > 2 or not self.strange.isdisjoint(segment.ends)
+
+    def within(self, other: "Fabric") -> "Fabric":
+        """The fabric with its segments cut to the ports that share one in another fabric of the same ports, too."""
+        cut: list[Segment] = []
+        for one in self.segments:
+            shared = grouped((other.segment_of[end], end) for end in one.ends if end in other.segment_of)
+            cut += [Segment(tuple(ends), one.heard) for ends in shared.values() if len(ends) > 1]
+        return replace(self, segments=tuple(cut))
 
     def among(self, nodes: Iterable[str]) -> tuple[Segment, ...]:
         """The segments that connect at least two of these nodes, less the ports of others."""

@@ -1,66 +1,111 @@
 """The nodes that suit a deploy best, if more are selected than it needs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from sparkops.checks.check import CONTAINERS, LINKS
+from sparkops.checks.check import LINKS
+from sparkops.checks.docker import docker_problem
 from sparkops.checks.memory_fits import free_without
-from sparkops.core.choice import Wanted, choose
-from sparkops.core.effective import Effective
+from sparkops.core.choice import Group, Wanted, choose
 from sparkops.core.fabric import graph
-from sparkops.core.facts import Facts
+from sparkops.core.facts import WHAT_RUNS, Facts, Peers, Unread
 from sparkops.core.sizes import GIB_KIB
-from sparkops.core.topology import Placement, arranged
-from sparkops.core.utilization import UTILIZATION
-from sparkops.phases.beside import WHOLE, shares
-from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.core.topology import Placement, arranged, split
+from sparkops.core.utilization import OLD_UTILIZATION, WHOLE
+from sparkops.files import deployments
+from sparkops.phases.beside import shares
+from sparkops.phases.orphans import left_over
+from sparkops.phases.parts import DeployedRevision
+from sparkops.session.away import unreachable
+from sparkops.session.find_deployment import current
+from sparkops.session.peers import ask_peers, hears
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, name_of
 from sparkops.verbs.deploy.options import PlanOptions
 
-READS = (*LINKS, *CONTAINERS, "meminfo")
+READS = (*WHAT_RUNS, *LINKS, "meminfo")
+"""What the choice depends on."""
 
 
 def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft:
-    """Return the draft on the best nodes; it says which, if not all selected nodes are one copy."""
-    if draft.placement.note:
-        facts = session.facts(only=READS)
-        name = name_of(options, draft)
-        draft = replace(
-            draft, placement=best_of(draft.placement, draft.effective, facts, name, alongside=options.alongside)
-        )
-        session.report.note(draft.placement.note)
-    return draft
+    """Return the draft on the best nodes; it says which, if not all selected nodes are one copy.
+
+    Raises Unreachable if the deployment runs on a node that does not answer, also if others would suffice: there it
+    would go on, too.
+    """
+    if not draft.placement.open:
+        return draft
+    facts = session.facts(only=READS)
+    draft = replace(draft, peers=heard(draft.placement, session, facts))
+    found = rechosen(options, draft, facts, session.inventory.source)
+    lost = [name for name in found.nodes if name in session.away]
+    if lost:
+        error = unreachable(session.away[lost[0]])
+        others = [node.name for node in session.selected if node.name not in session.away]
+        error.hint = error.hint or f"it may run this deployment; to deploy without it: --limit {','.join(others)}"
+        raise error
+    session.report.note(found.placement.note)
+    return found
+
+
+def rechosen(options: PlanOptions, draft: Draft, facts: Mapping[str, Facts], inventory: str) -> Draft:
+    """Return the draft on the best nodes by these facts."""
+    name = name_of(options, draft)
+    return replace(draft, placement=best_of(draft, facts, inventory, name, alongside=options.alongside))
 
 
 def best_of(
-    placement: Placement, settings: Effective, facts: Mapping[str, Facts], name: str, *, alongside: bool = False
+    draft: Draft, facts: Mapping[str, Facts], inventory: str, name: str, *, alongside: bool = False
 ) -> Placement:
-    """The placement on the best of its nodes and those that it leaves free; as it is while one of them is away.
+    """The placement on the best of its nodes and those that it leaves free.
 
-    What an absent node runs is unknown: to start elsewhere what it serves already would start it twice.
+    Of a node that is away, or whose Docker is, nothing is known. So it is not taken instead of another node that has
+    the deployment; and none is taken instead of it if it may have it, but the deploy then fails there.
     """
-    nodes = [node.name for node in (*placement.nodes, *placement.free)]
-    if not placement.note or any(node not in facts for node in nodes):
+    placement = draft.placement
+    if not placement.open:
         return placement
-    running = [one for one in deployed_revisions(facts) if one.runs]
-    keeps = {node for one in running if one.stored.deployment == name for node in one.nodes}
-    going = [one for one in running if not alongside or one.stored.deployment == name]
-    staying = [one for one in running if one not in going]
-    share = settings.number("gpu-memory-utilization", UTILIZATION)
-    rooms = {node: _room(node, facts[node], going, staying) for node in nodes}
-    short = {
-        node: f"{room / GIB_KIB:.0f} GiB free, of {need / GIB_KIB:.0f} that it needs"
-        for node, room in rooms.items()
-        if room < (need := share * facts[node].memory.total_kib)
+    nodes = [node.name for node in (*placement.nodes, *placement.free)]
+    known = {node: facts[node] for node in nodes if node in facts and not docker_problem(facts[node])}
+    silent = [node for node in deployments.where(inventory, name) if node in nodes and node not in known]
+    keeps = [*_copies_of(name, known)] or [(node,) for node in silent]
+    there = [node for node in nodes if node in known or any(node in group for group in keeps)]
+    candidates = there if keeps and len(there) >= placement.topology.copies * placement.shape.span else nodes
+    short = {node: why for node in known if (why := _short(node, known[node], draft, _runs(known), name, alongside))}
+    wanted = Wanted(placement.topology.copies, placement.shape.span, tuple(keeps), short)
+    # NCCL finds its peers by their subnets, and these may be wrong about the cables.
+    found = choose(wanted, candidates, graph(known, draft.peers).within(graph(known)))
+    away = {
+        node: "not reached" if node not in facts else "Docker does not answer" for node in nodes if node not in known
     }
-    wanted = Wanted(placement.topology.copies, placement.shape.span, keeps, short)
-    found = choose(wanted, nodes, graph({node: facts[node] for node in nodes}))
-    return arranged(placement, found.copies, found.why)
+    return arranged(placement, found.copies, {**away, **found.why})
 
 
-def _room(node: str, facts: Facts, going: Iterable[DeployedRevision], staying: Iterable[DeployedRevision]) -> float:
-    """Memory in KiB for an engine: what is free, and what those that stay leave even while they still load."""
-    free = free_without(facts.memory, [one.stored for one in going if node in one.nodes])
-    left = WHOLE - sum(shares(one).get(node, 0.0) for one in staying)
-    return max(0.0, min(free, left * facts.memory.total_kib))
+def _runs(facts: Mapping[str, Facts]) -> list[DeployedRevision]:
+    return [one for one in current(facts, facts) if one.runs]
+
+
+def _copies_of(name: str, facts: Mapping[str, Facts]) -> Iterator[Group]:
+    """The nodes of each copy that runs of this deployment; if none does, of the revision that was stopped last."""
+    own = [one for one in current(facts, facts) if one.stored.deployment == name and not left_over(facts, one)]
+    for one in [one for one in own if one.runs] or own[:1]:
+        yield from (tuple(rank.name for rank in copy) for copy in split(one.stored.engines))
+
+
+def _short(
+    node: str, facts: Facts, draft: Draft, running: Iterable[DeployedRevision], name: str, alongside: bool
+) -> str:
+    """What memory the node lacks, once what the deploy replaces has stopped and what stays has loaded; else empty."""
+    memory, here = facts.memory, [one for one in running if node in one.nodes]
+    staying = [one for one in here if alongside and one.stored.deployment != name]
+    free = free_without(memory, [one.stored for one in here if one not in staying])
+    room = min(free, (WHOLE - sum(shares(one).get(node, 0.0) for one in staying)) * memory.total_kib)
+    need = draft.effective.number("gpu-memory-utilization", OLD_UTILIZATION) * memory.total_kib
+    return f"{max(0.0, room) / GIB_KIB:.0f} GiB free, of {need / GIB_KIB:.0f} that it needs" if room < need else ""
+
+
+def heard(placement: Placement, session: Session, facts: Mapping[str, Facts]) -> Mapping[str, Peers | Unread]:
+    """Who is at each cable, for a cluster: subnets alone may tell of a switch where there are cables."""
+    if placement.topology.kind == "solo":
+        return {}
+    return ask_peers(session, hears(facts, session.selected))

@@ -1,13 +1,13 @@
 """From options to settings and a placement, judged by the rules: before any node is contacted, and with image facts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sparkops import checks, rules
 from sparkops.core import models, needs, shapes, topology
 from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.fabric import cabling_of, graph
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Facts, Peers, Unread
 from sparkops.core.facts.models import complete
 from sparkops.core.findings import Finding
 from sparkops.core.models import KnownModel
@@ -31,12 +31,16 @@ SETUP = "or let deploy get the missing images and models (may take hours): add -
 
 @dataclass(frozen=True)
 class Draft:
-    """The settings and placement of a deploy, after the rules. `unjudged` are the settings before the rules."""
+    """The settings and placement of a deploy, after the rules. `unjudged` are the settings before the rules.
+
+    `peers` is what the nodes heard at their cables, if that was asked for the choice of nodes.
+    """
 
     unjudged: Effective
     effective: Effective
     placement: Placement
     findings: tuple[Finding, ...]
+    peers: Mapping[str, Peers | Unread] = field(default_factory=dict)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -87,7 +91,8 @@ def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> 
     software = next((image.software for image in found if image.software), None)
     asked = replace(draft.unjudged, software=software, on_node=on_node(draft, facts))
     placement = over_cables(draft.placement, asked, facts)
-    return _judged(asked, replace(placement, executor=options.executor or placement.executor), options)
+    judged = _judged(asked, replace(placement, executor=options.executor or placement.executor), options)
+    return replace(judged, peers=draft.peers)
 
 
 def over_cables(placement: Placement, asked: Effective, facts: Mapping[str, Facts]) -> Placement:

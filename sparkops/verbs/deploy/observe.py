@@ -19,6 +19,7 @@ from sparkops.phases.prepare import API_KEY
 from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.choose import rechosen
 from sparkops.verbs.deploy.draft import Draft, informed, name_of
 from sparkops.verbs.deploy.image_flags import with_own_flags
 from sparkops.verbs.deploy.options import PlanOptions
@@ -30,7 +31,11 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     Returns also the draft, judged again with what the nodes found in the image. Raises `Unreachable` for a node of the
     placement that does not answer, `Refused` for a key that cannot be read or by a rule.
     """
-    facts = session.containers(_facts(session, first), but=first.nodes)
+    read = _facts(session, first)
+    first = rechosen(
+        options, first, read, session.inventory.source
+    )  # another run may have changed what runs where since the first choice
+    facts = session.containers(read, but=first.nodes)
     session.require(first.nodes)
     draft = informed(with_own_flags(first, options, session, facts), options, facts)
     revision = revise(name_of(options, draft), draft.effective, draft.placement, facts, options.alongside)
@@ -38,7 +43,8 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
         revision = replace(revision, without_key=True)
     key_digest, given = _keys(options, session, facts, revision)
     choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
-    situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
+    known = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
+    situation = replace(known, peers=draft.peers)
     return draft, replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))
 
 

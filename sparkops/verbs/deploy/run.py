@@ -1,4 +1,4 @@
-"""`plan` and `deploy`: draft, connect, lock, observe, judge, compile, execute, confirm.
+"""`plan` and `deploy`: draft, connect, choose, lock, observe, judge, compile, execute, confirm.
 
 `plan` is the same list up to compile, so deploy executes exactly what plan prints. `playbooks/deploy.yml` gives the
 order of the steps on the nodes.
@@ -11,6 +11,7 @@ from sparkops.core.impact import load, loads, told
 from sparkops.core.recipe import Recipe
 from sparkops.core.situation import Situation
 from sparkops.errors import Refused
+from sparkops.files import deployments
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import keys_of
@@ -88,6 +89,8 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     began = session.fleet.now()
     execute(compiled.plan, session)
     session.report.done = serves(compiled.situation.revision)
+    placed = (member.name for member in compiled.situation.revision.members)
+    deployments.add(session.inventory.source, placed, session.deployment)
     gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
     session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
     session.load = _noted(compiled.situation, session.fleet.now() - began)

@@ -7,16 +7,16 @@ from dataclasses import replace
 from sparkops import rules
 from sparkops.checks.check import CannotTell, Check
 from sparkops.checks.fabric_links import targets
-from sparkops.core.facts import PROBES, Facts, Peers, Unread, absent
-from sparkops.core.facts.peers import peers
+from sparkops.core.facts import PROBES, Facts, absent
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Command, NodeLost
+from sparkops.core.plan import Command
 from sparkops.core.revise import revise
 from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
 from sparkops.node_commands import scripts
+from sparkops.session.peers import ask_peers, interfaces, link_locals
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.choose import best_of
+from sparkops.verbs.deploy.choose import READS, best_of, heard
 from sparkops.verbs.deploy.draft import Draft, on_node, over_cables
 
 PINGS, CABLES, GPU = "cx7-pings", "cx7-cabling", "gpu-in-container"
@@ -32,11 +32,14 @@ def see(
     ids = {check.id for check in checks}
     tried = deep and GPU in ids
     probes = {name for check in checks for name in check.reads} | set(TRIED if tried else ()) if narrow else set(PROBES)
+    probes |= set(READS if draft.placement.open else ())
     only = () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
     facts, spans = _facts(session, draft, only, clock)
+    if draft.placement.open:
+        draft = replace(draft, peers=heard(draft.placement, session, facts))
     first = _situation(session, draft, facts, spans)
     asked = _second(session, first, pings=PINGS in ids, cables=CABLES in ids, deep=tried)
-    return replace(first, peers=_peers(session, asked)) if asked else first
+    return replace(first, peers=ask_peers(session, asked)) if asked else first
 
 
 def _facts(
@@ -54,14 +57,14 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
         name: Away(lost.reason, getattr(lost, "hint", None) or "", getattr(lost, "kind", ""))
         for name, lost in session.away.items()
     }
-    known = situation(draft, session.names, facts)
+    known = situation(draft, session.names, facts, session.inventory.source)
     return replace(known, choices=Choices(sudo_password=session.sudo_password), away=away, spans=spans)
 
 
-def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
+def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts], inventory: str = "") -> Situation:
     """Return the situation; unreachable nodes have empty facts, so that the others can be judged."""
     every = {name: facts.get(name) or absent("not reached") for name in names}
-    placement = best_of(draft.placement, draft.unjudged, facts, deployment_name(draft.effective.recipe.name))
+    placement = best_of(draft, facts, inventory, deployment_name(draft.effective.recipe.name))
     placement = over_cables(placement, draft.unjudged, every)
     settings = draft.effective
     if placement.executor != draft.placement.executor:
@@ -80,10 +83,10 @@ def _second(session: Session, s: Situation, *, pings: bool, cables: bool, deep: 
         with suppress(CannotTell):
             over |= targets(copy)
     commands = {}
-    among = [one.link_local for facts in s.facts.values() for one in facts.interfaces if one.port and one.link_local]
+    among = link_locals(s.facts)
     for node in session.selected:
         image = _image(s, node) if deep else None
-        hear = _linked(s, node) if cables and linked else ()
+        hear = interfaces(s.facts[node.name]) if cables and linked else ()
         if node.name not in session.away and (hear or node.name in over or image):
             whole = node.become == "sudo" and session.sudo_password
             sudo = node.become == "sudo" and not whole
@@ -92,26 +95,8 @@ def _second(session: Session, s: Situation, *, pings: bool, cables: bool, deep: 
     return commands
 
 
-def _linked(s: Situation, node: Node) -> tuple[str, ...]:
-    """Return the CX7 interfaces on which the node can ask who is at the other end."""
-    found = (one for port in s.facts[node.name].ports for one in port.interfaces)
-    return tuple(one.name for one in found if one.up and one.link_local)
-
-
 def _image(s: Situation, node: Node) -> str | None:
     """Return an image on the node to run nvidia-smi in; None if there is none."""
     facts = s.facts[node.name]
     images = (s.revision.image, s.revision.proxy_image)
     return next((one.reference for one in images if one and facts.image(one.reference)), None)
-
-
-def _peers(session: Session, asked: Mapping[str, Command]) -> dict[str, Peers | Unread]:
-    found: dict[str, Peers | Unread] = {}
-    for name, result in session.ask(asked).items():
-        if isinstance(result, NodeLost):
-            found[name] = Unread(result.reason)
-            continue
-        found[name] = peers(result.stdout)
-        if not result.ok and isinstance(found[name], Unread):
-            found[name] = Unread(result.stderr.strip()[-200:] or f"exit code {result.code}")
-    return found

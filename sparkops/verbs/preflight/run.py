@@ -42,7 +42,8 @@ def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted
     if situation.placement.note:
         session.report.note(situation.placement.note)
     if options.fix:
-        return _with_fixes(options, session, draft, look, situation, found)
+        placed = replace(draft, placement=situation.placement)
+        return _with_fixes(options, session, placed, look, situation, found)
     return Answer(document(situation, session, found), error=verdict_error(session, found))
 
 
@@ -77,8 +78,6 @@ def _with_fixes(
         return _with_fixes(options, session, draft, look, *look())
     trouble = _fix(session, plan) or trouble
     situation, found = look()
-    if situation.placement.note:
-        session.report.note(situation.placement.note)
     done = {*steps, *((name, images.CHECK) for one in lacking for name in one.nodes)}
     found = _fixed(found, done)
     fixed = {**document(situation, session, found), "plan": listed, "mended": True}

@@ -1,7 +1,8 @@
 """`key` and `key rotate`: the API key that clients must send."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from sparkops.core.facts import Facts
 from sparkops.core.situation import Choices, reads_home_key
@@ -15,7 +16,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, lock_for, ours_to_change
+from sparkops.session.find_deployment import find_deployment, front_of, lock_for, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.start_problem import start_problem
@@ -49,6 +50,7 @@ def _key(options: KeyOptions, session: Session) -> Answer:
 def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:
     """Write the new key to every file that has the old one, and restart the containers that read it at their start."""
     targets, nodes = _together(facts, revision)
+    nodes += _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
     new = options.api_key or new_key()
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
@@ -71,7 +73,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     restarted = sorted({one.stored.deployment for one in targets if one.runs})
     if options.check:
         return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
-    if session.lock(member.name for one in targets for member in one.stored.members):
+    if session.lock(chain(nodes, (member.name for one in targets for member in one.stored.members))):
         return _key(options, session)
     session.about(revision.stored.deployment)
     session.report.note(_effect(targets, len(turns)))
@@ -80,6 +82,13 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
     return Answer(document | {"rotated": True, "restarted": restarted})
+
+
+def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str]) -> list[str]:
+    """The nodes that keep the old key where nothing runs that reads it: a later deploy would bring it back."""
+    old = facts[front].key_digest if front in facts else ""
+    same = (name for name in others if old and name in facts and facts[name].key_digest == old)
+    return [name for name in same if not readers(facts, [name])]
 
 
 def _effect(targets: Sequence[DeployedRevision], turns: int) -> str:

@@ -67,8 +67,15 @@ class Looked:
     def silent(self) -> Sequence[StoredMember]:
         """Servers that accept connections and do not answer; else proxies in front of servers that do."""
         servers = self._servers
-        suspects = [member for member, _ in self.suspects if member.role in ("server", "proxy")]
+        several = any(member.role == "proxy" for member in self.stored.members)
+        roles = ("server", "proxy", "head") if several else ("server", "proxy")
+        suspects = [member for member, _ in self.suspects if member.role in roles]
         return [one for one in suspects if (servers[one].hangs if one in servers else one not in self.stored.engines)]
+
+    @property
+    def copies(self) -> Sequence[tuple[Sequence[StoredMember], ServingProbe]]:
+        """The members of each copy, with what its API answered."""
+        return [(self.stored.copy_of(server), asked) for server, asked in self._servers.items()]
 
     @property
     def _servers(self) -> Mapping[StoredMember, ServingProbe]:
@@ -115,7 +122,7 @@ def _questions(
     beside = next((m.name for m in stored.fronts or stored.members if m.name in facts), None)
     for member in stored.members:
         asker = member.name if member.name in facts else beside
-        if member.port is None or asker is None or (asker != member.name and len(stored.copy_of(member)) > 1):
+        if member.port is None or asker is None:
             continue
         asked = question({member.name: facts[asker]}, stored, member)
         broken = any(one.name in cut for one in stored.copy_of(member))

@@ -1,35 +1,32 @@
 """Which ranks of executor mp have met, and why the others have not, as the logs on their own nodes say. Pure."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from sparkops.core.condition import MemberContainer, ServingProbe
+from sparkops.core.condition import MemberContainer
 from sparkops.core.diagnosis import diagnose
 from sparkops.core.enginelog import since_meeting
-from sparkops.core.stored import Stored
-from sparkops.core.topology import split
 from sparkops.verbs.status.causes import Logs
+from sparkops.verbs.status.look import Looked
 
 
-def ranks(
-    stored: Stored, engines: Sequence[ServingProbe], parts: Sequence[MemberContainer], logs: Logs
-) -> dict[str, Any] | None:
+def ranks(one: Looked, logs: Logs) -> dict[str, Any] | None:
     """The value of the key `ranks`, over all copies; None without executor mp.
 
-    `engines` are the answers of rank 0 of each copy. `here` is None unless all of them said.
+    `here` is None unless rank 0 of each copy said which are here.
     """
-    if stored.executor != "mp":
+    if one.stored.executor != "mp":
         return None
-    copies = list(zip(split([part for part in parts if part.role != "proxy"]), engines, strict=True))
-    told = [(ranks, asked.ranks) for ranks, asked in copies if asked.ranks is not None]
+    parts = dict(zip((member for member, _ in one.places), one.parts, strict=True))
+    told = [(copy, asked.ranks) for copy, asked in one.copies if asked.ranks is not None]
     missing = [
-        {"rank": number, "node": part.node, "reason": _why(part, logs)}
-        for ranks, met in told
-        for number, part in enumerate(ranks)
+        {"rank": number, "node": rank.name, "reason": _why(parts[rank], logs)}
+        for copy, met in told
+        for number, rank in enumerate(copy)
         if number not in met
     ]
-    total = sum(len(ranks) for ranks, _ in copies)
-    return {"total": total, "here": total - len(missing) if len(told) == len(copies) else None, "missing": missing}
+    total = len(one.stored.engines)
+    here = total - len(missing) if told and len(told) == len(one.copies) else None
+    return {"total": total, "here": here, "missing": missing}
 
 
 def _why(part: MemberContainer, logs: Logs) -> str:

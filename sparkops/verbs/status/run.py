@@ -10,7 +10,6 @@ from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
 from sparkops.core.stored import Stored
-from sparkops.core.topology import split
 from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
@@ -123,7 +122,8 @@ def _reasons(
 def _stopped_by(one: Looked, runs: Sequence[PastRun]) -> PastRun | None:
     """The last run that was cut off on a node of this deployment, unless this was stopped before."""
     nodes, ended = {member.name for member in one.stored.members}, seconds(one.revision.ended) + SKEW
-    found = (run for run in reversed(runs) if run.begin.deployment and nodes & set(run.nodes))
+    about = (run for run in reversed(runs) if run.begin.deployment or run.begin.verb in ("stop", "rollback"))
+    found = (run for run in about if nodes & set(run.nodes))
     return next((run for run in found if seconds(run.begin.at) <= ended), None)
 
 
@@ -186,7 +186,7 @@ def _deployment(
         ],
         "nodes": [_node(one, at) for at in range(len(one.places))],
         "ray": _ray(stored, one.engines),
-        "ranks": ranks(stored, one.engines, one.parts, logs),
+        "ranks": ranks(one, logs),
         "graphs_hung": [node for node, container in one.revision.parts if _graphs_hung(facts[node], container)],
     }
 
@@ -196,9 +196,7 @@ def _why(
 ) -> Reason | None:
     """Why a deployment that is up does not serve. Logs tell of one that is unwell; those of one that forms mislead."""
     stored = one.stored
-    few = not _forms(one, facts) and any(
-        asked.ray and asked.ray[0] < len(ranks) for ranks, asked in zip(split(stored.engines), one.engines, strict=True)
-    )
+    few = not _forms(one, facts) and any(asked.ray and asked.ray[0] < len(copy) for copy, asked in one.copies)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     return (
         missed(stored, one.places, facts, name_or_hash(stored, here))
@@ -251,9 +249,10 @@ def _node(one: Looked, at: int) -> dict[str, Any]:
 
 
 def _ray(stored: Stored, engines: Sequence[ServingProbe]) -> dict[str, int | None] | None:
-    """Return the numbers of Ray's nodes and GPUs over all copies; null if no Ray answered in time."""
+    """Return the numbers of Ray's nodes and GPUs over all copies; null if the Ray of one did not answer in time."""
     if stored.executor != "ray":
         return None
     counts = [asked.ray for asked in engines if asked.ray]
-    nodes, gpus = (sum(one) for one in zip(*counts, strict=True)) if counts else (None, None)
+    known = bool(counts) and len(counts) == len(engines)
+    nodes, gpus = (sum(one) for one in zip(*counts, strict=True)) if known else (None, None)
     return {"nodes": nodes, "gpus": gpus}

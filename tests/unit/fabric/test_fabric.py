@@ -91,7 +91,7 @@ def outcome(block: str) -> str:
 
 
 def chosen(block: str) -> str:
-    """The last line is what is wanted: copies x span, then `keeps NODES` and `short NODES`."""
+    """The last line is what is wanted: copies x span, then `keeps COPIES` (such as `a+b,c+d`) and `short NODES`."""
     *lines, asked = block.splitlines()
     nodes = [line.split()[0] for line in lines]
     everyone = plugs("\n".join(lines))
@@ -100,7 +100,8 @@ def chosen(block: str) -> str:
     copies, span = map(int, sizes.split("x"))
     named = dict(zip(more[::2], more[1::2], strict=True))
     short = dict.fromkeys(filter(None, named.get("short", "").split(",")), "too little memory")
-    found = choose(Wanted(copies, span, named.get("keeps", "").split(","), short), nodes, fabric)
+    keeps = tuple(tuple(copy.split("+")) for copy in named.get("keeps", "").split(",") if copy)
+    found = choose(Wanted(copies, span, keeps, short), nodes, fabric)
     return "\n".join([", ".join(map(" + ".join, found.copies)), *(f"{node}: {why}" for node, why in found.why.items())])
 
 
