@@ -158,10 +158,12 @@ def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here
     name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
     wanted = here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION)
     left = math.floor(100 * min(MOST_UTILIZATION, WHOLE - wanted)) / 100
-    less = f"; or give it less: deploy {name} again with --set args.gpu-memory-utilization={left:.2f}, then this one"
-    return Holder(
-        name, kib, f"stop {name} ({stop}){less if LEAST_UTILIZATION <= left < stored.share else ''}", ours=True
-    )
+    cure = f"stop {name} ({stop})"
+    if LEAST_UTILIZATION <= left < stored.share:
+        cure += (
+            f"; or, if it fits into less, first deploy {name} again with --set args.gpu-memory-utilization={left:.2f}"
+        )
+    return Holder(name, kib, cure, ours=True)
 
 
 def _stranger(where: str, kib: float, container: str | None) -> Holder:

@@ -66,6 +66,11 @@ class Note:
     started: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
 
+    @property
+    def of_any(self) -> bool:
+        """Whether it begins a run that is about whatever is deployed there."""
+        return self.verb in OF_ANY and not self.deployment and not self.settled
+
 
 @dataclass(frozen=True)
 class NodeHistory:
@@ -150,7 +155,7 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     """The runs that never ended and that no later run made up for on all their nodes, newest last.
 
     A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock;
-    but it had to lock one of them. A stop of all, or a playbook, is over once any deployment is settled.
+    but it had to lock one of them. On a node, a stop of all or a playbook is over once any deployment is settled.
     A run that was cut off before it said what it is about changed nothing.
     """
     where: dict[str, set[str]] = {}
@@ -173,6 +178,13 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
         if one.state == "cut off" and (one.begin.run in told or one.begin.verb not in SAY_FIRST)
     )
     return tuple(one for one in found if one.nodes)
+
+
+def stopped_before(nodes: Iterable[NodeHistory], deployment: str, run: PastRun) -> bool:
+    """Whether the last run that settled this deployment before that one began was a stop, or about another one."""
+    ends = (note for one in nodes for note in one.notes if note.event == "end" and deployment in note.settled)
+    last = max((note for note in ends if note.at <= run.begin.at), key=lambda note: note.at, default=None)
+    return last is not None and (last.verb == "stop" or (last.verb == "deploy" and last.deployment != deployment))
 
 
 def stopped_for(nodes: Iterable[NodeHistory], started: Set[str]) -> frozenset[str]:
@@ -231,13 +243,17 @@ def _makes_up_for(end: Note, begin: Note) -> bool:
 
 
 def _settled_elsewhere(end: Note, begin: Note) -> bool:
-    return _settles(end, begin) and end.at > begin.at
+    return end.at > begin.at and bool({*end.settled} & _about(begin))
 
 
 def _settles(end: Note, begin: Note) -> bool:
     """Whether the run with this end settled a deployment of the one with this begin, or any if that was about any."""
-    about, settled = {begin.deployment, *begin.settled} - {""}, {*end.settled} - {EVERYTHING}
-    return bool(settled & about) or (not about and begin.verb in OF_ANY and bool(settled))
+    settled = {*end.settled} - {EVERYTHING}
+    return bool(settled & _about(begin)) or (begin.of_any and bool(settled))
+
+
+def _about(begin: Note) -> set[str]:
+    return {begin.deployment, *begin.settled} - {""}
 
 
 def _note(text: str) -> Note | None:

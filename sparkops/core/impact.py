@@ -11,7 +11,7 @@ from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
 
-NEW_KEY = "the API key changes, also for a rollback to it; print the new one: `sparkops key`"
+NEW_KEY = "the API key changes{}; print the new one: `sparkops key`"
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def impact(s: Situation) -> Impact:
     told = [(one.deployment, text) for one in replaced for text in (*_changes(service(one), after), *_keys(s, one))]
     lines = [f"{name}: {text}" if len(replaced) > 1 else text for name, text in told]
     front = s.revision.fronts[0]
-    if not replaced and s.existing(front) and _new_key(s, front.name):
-        lines.append(NEW_KEY)
+    if s.existing(front) and _new_key(s, front.name):
+        lines.append(NEW_KEY.format(""))
     last = (one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, None))
     return Impact(after, replaced, tuple(lines), next((one for one in last if one is not None), None))
 
@@ -112,10 +112,14 @@ def _changes(before: Service, after: Service) -> Iterator[str]:
 
 
 def _keys(s: Situation, replaced: Stored) -> Iterator[str]:
-    """Whether clients of what is replaced need another key: that of another node, or one that is given."""
-    fronts = [front.name for front in replaced.fronts if front.name in s.facts]
-    if not replaced.without_key and any(_new_key(s, front) for front in fronts):
-        yield NEW_KEY
+    """Whether clients of what is replaced need another key: that of another node, or one that is given.
+
+    Where the deploy writes it, a rollback starts with it, too.
+    """
+    fronts = {front.name for front in replaced.fronts if front.name in s.facts and _new_key(s, front.name)}
+    if fronts and not replaced.without_key:
+        written = any(member.name in fronts for member in s.revision.members if member.port is not None)
+        yield NEW_KEY.format(", also for a rollback to it" if written else "")
 
 
 def _new_key(s: Situation, front: str) -> bool:

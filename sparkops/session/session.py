@@ -206,13 +206,14 @@ class Session:
         deployments.note(self.inventory.source, names)
         have = {"", *chain.from_iterable(names.values())}
         cut = ((one.begin.deployment, one.nodes) for one in self.cut_off)
-        self.absent = tuple(name for name, nodes in cut if name not in have and found.keys() >= {*nodes})
+        self.absent = tuple(name for name, nodes in cut if name not in have and told.keys() >= {*nodes})
         return found
 
     def _look_back(self, facts: Mapping[str, Facts]) -> None:
         """Find the runs that were cut off on the selected nodes; a run with locks says so once."""
         past = {name: known.history for name, known in facts.items()}
-        found = tuple(run for run in history.cut_off(past) if set(run.nodes) & set(self.names))
+        cut = (_where_it_matters(run, facts) for run in history.cut_off(past))
+        found = tuple(run for run in cut if set(run.nodes) & set(self.names))
         self.cut_off = found
         self.under_way = tuple(run for run in history.runs(past) if run.runs and set(run.nodes) & set(self.names))
         if self.locked:
@@ -338,3 +339,11 @@ def _unreadable(node: Node, result: Result, error: Unreadable) -> Unreached:
     return Unreached(
         node.name, "config", f"sparkops could not read the facts of this node: {said or error}", None if said else hint
     )
+
+
+def _where_it_matters(run: PastRun, facts: Mapping[str, Facts]) -> PastRun:
+    """The run without the nodes that have nothing which it could have left half done."""
+    if not run.begin.of_any:
+        return run
+    empty = {name for name, it in facts.items() if not docker_problem(it) and not any(c.ours for c in it.containers)}
+    return replace(run, nodes=tuple(name for name in run.nodes if name not in empty))

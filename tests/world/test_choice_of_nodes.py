@@ -10,6 +10,9 @@ TWO = "{extends: openai-gpt-oss-120b, args: {tensor-parallel-size: 2}}"
 SMALL = "{extends: openai-gpt-oss-120b, only: [solo], args: {gpu-memory-utilization: 0.7}}"
 
 
+BIG = ("solo", "--recipe", "small.yml", "--name", "big")
+
+
 def nodes_of(lab: Lab, name: str) -> set[str]:
     return {node for node, container in lab.running() if container.startswith(f"sparkops-{name}-")}
 
@@ -23,6 +26,13 @@ def four(tmp_path: Path) -> Lab:
     lab.deploy("cluster", "--recipe", "two.yml", "--limit", "node1,node2")
     lab.deploy("solo", "--recipe", "small.yml", "--alongside")
     assert (nodes_of(lab, "two"), nodes_of(lab, "small")) == ({"node1", "node2"}, {"node3"})
+    return lab
+
+
+@pytest.fixture
+def lab_of_three(tmp_path: Path) -> Lab:
+    lab = Lab(tmp_path, nodes=3)
+    (lab.work / "small.yml").write_text(SMALL)
     return lab
 
 
@@ -78,3 +88,26 @@ def test_an_address_that_two_copies_share_is_refused_unless_no_cable_connects_th
     four.node("node3").fabric_address = four.node("node1").fabric_address
     words = ("--topology", "2x-cluster", "--recipe", "two.yml")
     assert "cx7-one-owner" in four.json("deploy", *words, code=3)["error"]["message"]
+
+
+def test_what_was_stopped_long_ago_does_not_hide_where_it_runs(lab_of_three: Lab) -> None:
+    lab, small = lab_of_three, ("solo", "--recipe", "small.yml")
+    lab.deploy(*small, "--limit", "node1")
+    lab.json("stop")
+    lab.deploy(*small, "--limit", "node3")
+    off = lab.fault("node3", "unreachable")
+    error = lab.json("deploy", "--topology", *small, code=4)["error"]
+    assert "it may run this deployment; to deploy without it: --limit node1,node2" in error["hint"]
+    off()
+    assert nodes_of(lab, "small") == {"node3"}
+
+
+def test_what_was_stopped_goes_elsewhere_where_another_one_serves_or_has_the_memory(lab_of_three: Lab) -> None:
+    lab, small = lab_of_three, ("solo", "--recipe", "small.yml")
+    for alongside in ((), ("--alongside",)):
+        lab.deploy(*small, "--limit", "node2")
+        lab.json("stop", "small")
+        lab.deploy(*BIG, "--limit", "node2")
+        lab.deploy(*small, *alongside)
+        assert (nodes_of(lab, "big"), nodes_of(lab, "small")) == ({"node2"}, {"node1"})
+        lab.json("stop", "--remove")

@@ -30,8 +30,8 @@ READS = (*WHAT_RUNS, *LINKS, "meminfo")
 def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft:
     """Return the draft on the best nodes; it says which, if not all selected nodes are one copy.
 
-    Raises Unreachable if the deployment runs on a node that does not answer, also if others would suffice: there it
-    would go on, too.
+    Raises Unreachable for a node that does not answer, if this machine saw the deployment there, or if it is among the
+    first ones and the deployment is nowhere else.
     """
     if not draft.placement.open:
         return draft
@@ -42,7 +42,8 @@ def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft
     if lost:
         error = unreachable(session.away[lost[0]])
         others = [node.name for node in session.selected if node.name not in session.away]
-        error.hint = error.hint or f"it may run this deployment; to deploy without it: --limit {','.join(others)}"
+        if len(others) >= len(found.nodes):
+            error.hint = error.hint or f"it may run this deployment; to deploy without it: --limit {','.join(others)}"
         raise error
     session.report.note(found.placement.note)
     return found
@@ -59,37 +60,38 @@ def best_of(
 ) -> Placement:
     """The placement on the best of its nodes and those that it leaves free.
 
-    Of a node that is away, or whose Docker is, nothing is known. So it is not taken instead of another node that has
-    the deployment; and none is taken instead of it if it may have it, but the deploy then fails there.
+    It stays where it runs, else where this machine last saw it on a node that is away or whose Docker is, so that the
+    deploy fails there; else where it was stopped last, if nothing else is there. A silent node is not taken instead of
+    another one that has the deployment.
     """
     placement = draft.placement
     if not placement.open:
         return placement
     nodes = [node.name for node in (*placement.nodes, *placement.free)]
     known = {node: facts[node] for node in nodes if node in facts and not docker_problem(facts[node])}
+    here = [one for one in current(known, known) if not left_over(known, one)]
+    running = [one for one in here if one.runs]
+    short = {node: why for node in known if (why := _short(node, known[node], draft, running, name, alongside))}
     silent = [node for node in deployments.where(inventory, name) if node in nodes and node not in known]
-    keeps = [*_copies_of(name, known)] or [(node,) for node in silent]
+    keeps = [*_copies(one for one in running if one.stored.deployment == name)] or [(node,) for node in silent]
+    if not keeps:
+        busy = {*short, *(node for one in running for node in one.nodes)}
+        stopped = [one for one in here if one.stored.deployment == name and busy.isdisjoint(one.nodes)]
+        keeps = [*_copies(stopped[:1])]
     there = [node for node in nodes if node in known or any(node in group for group in keeps)]
     candidates = there if keeps and len(there) >= placement.topology.copies * placement.shape.span else nodes
-    short = {node: why for node in known if (why := _short(node, known[node], draft, _runs(known), name, alongside))}
     wanted = Wanted(placement.topology.copies, placement.shape.span, tuple(keeps), short)
     # NCCL finds its peers by their subnets, and these may be wrong about the cables.
     found = choose(wanted, candidates, graph(known, draft.peers).within(graph(known)))
     away = {
         node: "not reached" if node not in facts else "Docker does not answer" for node in nodes if node not in known
     }
-    return arranged(placement, found.copies, {**away, **found.why})
+    return arranged(placement, found.copies, {**found.why, **away})
 
 
-def _runs(facts: Mapping[str, Facts]) -> list[DeployedRevision]:
-    return [one for one in current(facts, facts) if one.runs]
-
-
-def _copies_of(name: str, facts: Mapping[str, Facts]) -> Iterator[Group]:
-    """The nodes of each copy that runs of this deployment; if none does, of the revision that was stopped last."""
-    own = [one for one in current(facts, facts) if one.stored.deployment == name and not left_over(facts, one)]
-    for one in [one for one in own if one.runs] or own[:1]:
-        yield from (tuple(rank.name for rank in copy) for copy in split(one.stored.engines))
+def _copies(revisions: Iterable[DeployedRevision]) -> Iterator[Group]:
+    """The nodes of each copy."""
+    return (tuple(rank.name for rank in copy) for one in revisions for copy in split(one.stored.engines))
 
 
 def _short(

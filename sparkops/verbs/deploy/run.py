@@ -86,11 +86,12 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
         for label, text in told(impact):
             session.report.note(f"{label}: {text}")
         session.report.expect(impact["seconds"] if compiled.situation.loads_all else None)
+    # Before: if this run is killed and a node goes away, the next one must know.
+    placed = (member.name for member in compiled.situation.revision.members)
+    deployments.add(session.inventory.source, placed, session.deployment)
     began = session.fleet.now()
     execute(compiled.plan, session)
     session.report.done = serves(compiled.situation.revision)
-    placed = (member.name for member in compiled.situation.revision.members)
-    deployments.add(session.inventory.source, placed, session.deployment)
     gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
     session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
     session.load = _noted(compiled.situation, session.fleet.now() - began)

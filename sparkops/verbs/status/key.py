@@ -10,7 +10,7 @@ from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.prepare import API_KEY
-from sparkops.phases.restart import compile_restart, rotation_turns
+from sparkops.phases.restart import Turn, compile_restart, rotation_turns
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -50,7 +50,7 @@ def _key(options: KeyOptions, session: Session) -> Answer:
 def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:
     """Write the new key to every file that has the old one, and restart the containers that read it at their start."""
     targets, nodes = _together(facts, revision)
-    nodes += _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
+    idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
     new = options.api_key or new_key()
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
@@ -68,15 +68,18 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
         if problem:
             raise problem
     turns = rotation_turns(targets, nodes, [one for one in deployed_revisions(facts) if one.runs])
-    plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
+    first = [Turn((), tuple(idle))] if idle else []  # so that a second run after a cut-off one finds the others
+    plans = compile_restart(built_in("key rotate"), facts, [*first, *turns], Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))
     restarted = sorted({one.stored.deployment for one in targets if one.runs})
     if options.check:
         return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
-    if session.lock(chain(nodes, (member.name for one in targets for member in one.stored.members))):
+    if session.lock(chain(idle, (member.name for one in targets for member in one.stored.members))):
         return _key(options, session)
     session.about(revision.stored.deployment)
     session.report.note(_effect(targets, len(turns)))
+    for name in session.lost:
+        session.report.warn(f"{name} is not reached; if it keeps the old key, a deploy with it as first node uses that")
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)

@@ -8,7 +8,7 @@ from sparkops.core.condition import EXIT_CODES, ServingProbe
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
-from sparkops.core.history import PastRun
+from sparkops.core.history import NodeHistory, PastRun, stopped_before
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.phases.parts import DeployedRevision
@@ -66,7 +66,8 @@ def status(options: StatusOptions, report: Report) -> Answer:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
         rows = [_deployment(session, one, here, answers.facts, logs) for one in looked]
         causes = [row["cause"] for row in rows]
-        reasons = list(_reasons(options, session, looked, causes, unknown, silent, found))
+        past = {name: known.history for name, known in facts.items()}
+        reasons = list(_reasons(options, session, looked, causes, unknown, silent, found, past))
         for code, reason in reasons if options.strict or options.quiet else ():
             report.note(f"exit code {code}: {reason}")
         document = {
@@ -97,12 +98,13 @@ def _reasons(
     unknown: AwayNodes,
     silent: AwayNodes,
     found: Sequence[Finding],
+    past: Mapping[str, NodeHistory],
 ) -> Iterator[tuple[int, str]]:
     """Each reason for an exit code other than 0, with that code; `causes` are those of the deployments."""
     for one, why in zip(looked, causes, strict=True):
         if code := EXIT_CODES[one.state]:
             yield code, f"{one.stored.deployment} is {one.state}" + (f": {why}" if why else "")
-        elif one.state == "stopped" and (cut := _stopped_by(one, session.cut_off)):
+        elif one.state == "stopped" and (cut := _stopped_by(one, session.cut_off, past)):
             yield StepFailed.exit_code, f"{one.stored.deployment} is stopped since run {cut.begin.run} was cut off"
     for node in unknown:
         yield Unreachable.exit_code, f"what {node} runs is unknown"
@@ -119,11 +121,12 @@ def _reasons(
         yield StepFailed.exit_code, "no deployment serves"
 
 
-def _stopped_by(one: Looked, runs: Sequence[PastRun]) -> PastRun | None:
+def _stopped_by(one: Looked, runs: Sequence[PastRun], past: Mapping[str, NodeHistory]) -> PastRun | None:
     """The last run that was cut off on a node of this deployment, unless this was stopped before."""
     nodes, ended = {member.name for member in one.stored.members}, seconds(one.revision.ended) + SKEW
     about = (run for run in reversed(runs) if run.begin.deployment or run.begin.verb in ("stop", "rollback"))
-    found = (run for run in about if nodes & set(run.nodes))
+    here = [past[name] for name in nodes if name in past]
+    found = (run for run in about if nodes & {*run.nodes} and not stopped_before(here, one.stored.deployment, run))
     return next((run for run in found if seconds(run.begin.at) <= ended), None)
 
 
