@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from support.state import pytest_runtest_makereport  # noqa: F401 - a hook: what
 
 WITHOUT_PROCESSES = (TESTS / "unit", TESTS / "world")
 PR_SET_CHILD_SUBREAPER = 36
+DYING = 5.0
+"""Seconds in which a process that was killed is gone, however busy the machine is."""
 
 # The same examples on every run, so that no run fails by chance; HYPOTHESIS_PROFILE=wide looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -48,9 +51,17 @@ def nothing_is_left_running(request: pytest.FixtureRequest) -> Iterator[None]:
     before = _children()
     _adopt_orphans(True)
     yield
-    left = _children() - before
+    left = _living(before)
     _adopt_orphans(False)
     assert sorted(left) == [], "processes outlive this test: it belongs to tests/embedded"
+
+
+def _living(before: set[str]) -> set[str]:
+    """The children since then that go on; one that was killed may take a moment to be gone."""
+    deadline = time.monotonic() + DYING
+    while (left := _children() - before) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
 
 
 def _adopt_orphans(wanted: bool) -> None:

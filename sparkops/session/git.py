@@ -17,6 +17,7 @@ from pathlib import Path
 from sparkops.core.catalogue import LARGEST_FILE
 from sparkops.core.schema import one_line
 from sparkops.errors import Unreachable, UsageError
+from sparkops.session.child import child
 
 SETTINGS = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "fetch.recurseSubmodules=false", "submodule.recurse=false"),
@@ -122,24 +123,18 @@ def _run(*words: str, given: bytes = b"") -> tuple[int, bytes, str]:
     """Exit code, stdout and stderr. git gets no terminal, so neither it nor ssh can ask."""
     settings = [word for setting in SETTINGS for word in ("-c", setting)]
     own = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name.startswith(THEIRS)}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     try:
-        process = subprocess.Popen(
-            ["git", *settings, *words], env={**own, **OURS}, start_new_session=os.name == "posix",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        with child(
+            ["git", *settings, *words], _end, env={**own, **OURS}, start_new_session=os.name == "posix", **pipes
+        ) as process:
+            out, said = process.communicate(given, timeout=DEADLINE)
+    except subprocess.TimeoutExpired:
+        raise Unreachable(f"git did not end within {DEADLINE / 60:.0f} minutes") from None
     except OSError as error:
         what = "is not installed" if isinstance(error, FileNotFoundError) else (error.strerror or "cannot run").lower()
         hint = "install git on this machine; or copy the recipes here, and name their files"
         raise UsageError(f"git {what}", hint=hint) from None
-    with process:
-        try:
-            out, said = process.communicate(given, timeout=DEADLINE)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            raise Unreachable(f"git did not end within {DEADLINE / 60:.0f} minutes") from None
-        except BaseException:
-            _end(process)
-            raise
     return process.returncode, out, said.decode("utf-8", "replace")
 
 

@@ -18,6 +18,7 @@ from typing import IO, Any, Protocol
 from sparkops.files.package import PACKAGE
 from sparkops.remote import Cancel
 from sparkops.remote.network import Replaceable
+from sparkops.session.child import child
 
 SCRIPT = PACKAGE / "node" / "benchy.py"
 LAST_LINES = 8
@@ -61,20 +62,15 @@ class Installed:
         return importlib.util.find_spec("llama_benchy") is not None
 
     def measure(self, words: Words, key: str, book: str | None, told: Told) -> BenchyEnded:
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-            process = subprocess.Popen(
-                [sys.executable, str(SCRIPT), *words], env=_environment(book), text=True, encoding="utf-8",
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=os.name == "posix",
-            )  # fmt: skip
-            try:
-                assert process.stdin is not None
-                with contextlib.suppress(BrokenPipeError):
-                    process.stdin.write(key + "\n")
-                    process.stdin.close()
-                return _ended(process, errors, told)
-            except BaseException:
-                _end(process)
-                raise
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors, child(
+            [sys.executable, str(SCRIPT), *words], _end, env=_environment(book), text=True, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=os.name == "posix",
+        ) as process:  # fmt: skip
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(key + "\n")
+                process.stdin.close()
+            return _ended(process, errors, told)
 
     @contextlib.contextmanager
     def beside(self, look: Look) -> Iterator[None]:

@@ -56,7 +56,7 @@ BELOW = {
     "report": {"core", "errors"},
     "remote": {"core", "errors", "signals", "whole_file"},
     "files": {"core", "errors", "data", "whole_file"},
-    "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
+    "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors", "signals"},
     "cli": {"report", "core", "errors", "signals"},
     "sparklab": set(),
 }
