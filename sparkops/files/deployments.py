@@ -16,9 +16,9 @@ def seen(inventory: str) -> list[str]:
     return sorted({name for names in _read(inventory).values() for name in names})
 
 
-def where(inventory: str, name: str) -> list[str]:
+def where(inventory: str, name: str) -> tuple[str, ...]:
     """The nodes on which the last runs saw this deployment."""
-    return [node for node, names in _read(inventory).items() if name in names]
+    return tuple(node for node, names in _read(inventory).items() if name in names)
 
 
 def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -52,8 +51,8 @@ class Session:
 
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
     locks of other runs in all, `waited`: those that have passed. Known after `containers`, of the selected nodes:
-    `cut_off`, the runs that never ended, and `under_way`, those that hold a lock; `absent`, the deployments that those
-    of `cut_off` were about and that left no container; `told`: those of `cut_off` of which this run has warned.
+    `cut_off`, the runs that never ended, and `under_way`, those that hold a lock; `told`: those of `cut_off` of which
+    this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
     started; `deployment` and `settled` are those of a `Note`.
     """
@@ -75,7 +74,6 @@ class Session:
     load: Load | None = None
     deployment: str = ""
     settled: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
     trouble: int = 0
 
     @property
@@ -204,9 +202,6 @@ class Session:
         told = {name: known for name, known in found.items() if not docker_problem(known)}
         names = {name: [one.deployment or "" for one in known.containers if one.ours] for name, known in told.items()}
         deployments.note(self.inventory.source, names)
-        have = {"", *chain.from_iterable(names.values())}
-        cut = ((one.begin.deployment, one.nodes) for one in self.cut_off)
-        self.absent = tuple(name for name, nodes in cut if name not in have and told.keys() >= {*nodes})
         return found
 
     def _look_back(self, facts: Mapping[str, Facts]) -> None:

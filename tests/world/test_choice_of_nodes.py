@@ -82,9 +82,13 @@ def test_preflight_judges_and_mends_the_nodes_that_a_deploy_takes(four: Lab) -> 
     for more in ((), ("--only", "model-present")):
         found = four.json(*words, *more, code=3)["nodes"]
         assert {one["name"] for one in found if one["verdict"] == "fail"} == {"node3"}, more
+    four.node("node3").add_model("openai/gpt-oss-120b")
+    four.node("node3").engine.store.clear()
+    four.cli(*words, "--fix", "--yes", code=0)
+    assert four.json(*words)["verdict"] == "pass"
 
 
-def test_an_address_that_two_copies_share_is_refused_unless_no_cable_connects_them(four: Lab) -> None:
+def test_an_address_that_two_copies_on_one_switch_share_is_refused(four: Lab) -> None:
     four.node("node3").fabric_address = four.node("node1").fabric_address
     words = ("--topology", "2x-cluster", "--recipe", "two.yml")
     assert "cx7-one-owner" in four.json("deploy", *words, code=3)["error"]["message"]

@@ -12,7 +12,6 @@ from sparkops.core.facts import WHAT_RUNS, Facts, Peers, Unread
 from sparkops.core.sizes import GIB_KIB
 from sparkops.core.topology import Placement, arranged, split
 from sparkops.core.utilization import OLD_UTILIZATION, WHOLE
-from sparkops.files import deployments
 from sparkops.phases.beside import shares
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
@@ -37,7 +36,7 @@ def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft
         return draft
     facts = session.facts(only=READS)
     draft = replace(draft, peers=heard(draft.placement, session, facts))
-    found = rechosen(options, draft, facts, session.inventory.source)
+    found = rechosen(options, draft, facts)
     lost = [name for name in found.nodes if name in session.away]
     if lost:
         error = unreachable(session.away[lost[0]])
@@ -49,15 +48,13 @@ def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft
     return found
 
 
-def rechosen(options: PlanOptions, draft: Draft, facts: Mapping[str, Facts], inventory: str) -> Draft:
+def rechosen(options: PlanOptions, draft: Draft, facts: Mapping[str, Facts]) -> Draft:
     """Return the draft on the best nodes by these facts."""
     name = name_of(options, draft)
-    return replace(draft, placement=best_of(draft, facts, inventory, name, alongside=options.alongside))
+    return replace(draft, placement=best_of(draft, facts, name, alongside=options.alongside))
 
 
-def best_of(
-    draft: Draft, facts: Mapping[str, Facts], inventory: str, name: str, *, alongside: bool = False
-) -> Placement:
+def best_of(draft: Draft, facts: Mapping[str, Facts], name: str, *, alongside: bool = False) -> Placement:
     """The placement on the best of its nodes and those that it leaves free.
 
     It stays where it runs, else where this machine last saw it on a node that is away or whose Docker is, so that the
@@ -72,7 +69,7 @@ def best_of(
     here = [one for one in current(known, known) if not left_over(known, one)]
     running = [one for one in here if one.runs]
     short = {node: why for node in known if (why := _short(node, known[node], draft, running, name, alongside))}
-    silent = [node for node in deployments.where(inventory, name) if node in nodes and node not in known]
+    silent = [node for node in draft.seen if node in nodes and node not in known]
     keeps = [*_copies(one for one in running if one.stored.deployment == name)] or [(node,) for node in silent]
     if not keeps:
         busy = {*short, *(node for one in running for node in one.nodes)}

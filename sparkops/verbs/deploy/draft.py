@@ -16,7 +16,7 @@ from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement, Topology
 from sparkops.errors import Refused, UsageError
-from sparkops.files import recipes
+from sparkops.files import deployments, recipes
 from sparkops.report.report import Report
 from sparkops.session.open import Selected
 from sparkops.verbs.deploy.options import PlanOptions
@@ -33,7 +33,8 @@ SETUP = "or let deploy get the missing images and models (may take hours): add -
 class Draft:
     """The settings and placement of a deploy, after the rules. `unjudged` are the settings before the rules.
 
-    `peers` is what the nodes heard at their cables, if that was asked for the choice of nodes.
+    For the choice of nodes: `peers` is what they heard at their cables, if that was asked; `seen` are those on which
+    this machine saw the deployment last.
     """
 
     unjudged: Effective
@@ -41,6 +42,7 @@ class Draft:
     placement: Placement
     findings: tuple[Finding, ...]
     peers: Mapping[str, Peers | Unread] = field(default_factory=dict)
+    seen: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -77,7 +79,8 @@ def drafted(options: PlanOptions, chosen: Selected) -> Draft:
     for unknown in sorted(options.allow - rule_ids - check_ids):
         near = did_you_mean(unknown, rule_ids | check_ids)
         raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint=LISTS)
-    return _judged(settings, placement, options)
+    draft = _judged(settings, placement, options)
+    return replace(draft, seen=deployments.where(chosen.inventory.source, name_of(options, draft)))
 
 
 def name_of(options: PlanOptions, draft: Draft) -> str:
@@ -92,7 +95,7 @@ def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> 
     asked = replace(draft.unjudged, software=software, on_node=on_node(draft, facts))
     placement = over_cables(draft.placement, asked, facts)
     judged = _judged(asked, replace(placement, executor=options.executor or placement.executor), options)
-    return replace(judged, peers=draft.peers)
+    return replace(judged, peers=draft.peers, seen=draft.seen)
 
 
 def over_cables(placement: Placement, asked: Effective, facts: Mapping[str, Facts]) -> Placement:
@@ -138,7 +141,8 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
     for finding in findings:
         if finding.action == "refuse":
             report.warn(f"deploy would refuse this recipe here: {finding.message} [{finding.id}]")
-    return Draft(asked, settings, placement, findings)
+    seen = deployments.where(chosen.inventory.source, deployment_name(recipe.name))
+    return Draft(asked, settings, placement, findings, seen=seen)
 
 
 def spanning(chosen: Selected) -> Draft:

@@ -32,9 +32,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     placement that does not answer, `Refused` for a key that cannot be read or by a rule.
     """
     read = _facts(session, first)
-    first = rechosen(
-        options, first, read, session.inventory.source
-    )  # another run may have changed what runs where since the first choice
+    first = rechosen(options, first, read)  # another run may have changed what runs where since the first choice
     facts = session.containers(read, but=first.nodes)
     session.require(first.nodes)
     draft = informed(with_own_flags(first, options, session, facts), options, facts)

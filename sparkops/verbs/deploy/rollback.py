@@ -1,7 +1,8 @@
 """`rollback`: start again what served before."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from sparkops.core.facts import Facts
 from sparkops.core.history import EVERYTHING, Note, stopped_for, unfinished_rollback
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
@@ -80,9 +81,18 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         warn_of_unlike_keys(session, facts, one)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
-    settled = (*(one.stored.deployment for one in (*previous, *running)), *session.absent)
+    settled = (*(one.stored.deployment for one in (*previous, *running)), *_left_nothing(session, facts, everything))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
+
+
+def _left_nothing(
+    session: Session, facts: Mapping[str, Facts], everything: Sequence[DeployedRevision]
+) -> Iterator[str]:
+    """The deployments that runs were about which were cut off before they made a container."""
+    there = {one.stored.deployment for one in everything}
+    cut = ((one.begin.deployment, one.nodes) for one in session.cut_off)
+    return (name for name, nodes in cut if name and name not in there and facts.keys() >= {*nodes})
 
 
 def _tell(

@@ -57,14 +57,14 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
         name: Away(lost.reason, getattr(lost, "hint", None) or "", getattr(lost, "kind", ""))
         for name, lost in session.away.items()
     }
-    known = situation(draft, session.names, facts, session.inventory.source)
+    known = situation(draft, session.names, facts)
     return replace(known, choices=Choices(sudo_password=session.sudo_password), away=away, spans=spans)
 
 
-def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts], inventory: str = "") -> Situation:
+def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
     """Return the situation; unreachable nodes have empty facts, so that the others can be judged."""
     every = {name: facts.get(name) or absent("not reached") for name in names}
-    placement = best_of(draft, facts, inventory, deployment_name(draft.effective.recipe.name))
+    placement = best_of(draft, facts, deployment_name(draft.effective.recipe.name))
     placement = over_cables(placement, draft.unjudged, every)
     settings = draft.effective
     if placement.executor != draft.placement.executor:
