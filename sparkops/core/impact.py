@@ -10,6 +10,7 @@ from sparkops.core.history import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
+from sparkops.core.turns import rounds
 
 NEW_KEY = "the API key changes{}; print the new one: `sparkops key`"
 
@@ -28,13 +29,15 @@ class Service:
 class Impact:
     """`replaced` are the deployments that stop; `changes` says what their clients have to change, in words.
 
-    `seconds` is how long the last deploy of this recipe, image and topology took here, None if that is not known.
+    `seconds` is how long the last deploy of this recipe, image and topology took here, once for each copy with
+    `in_turns`; None if that is not known. `in_turns`: copies are replaced one after the other.
     """
 
     service: Service
     replaced: tuple[Stored, ...]
     changes: tuple[str, ...]
     seconds: int | None
+    in_turns: bool = False
 
 
 def impact(s: Situation) -> Impact:
@@ -46,7 +49,8 @@ def impact(s: Situation) -> Impact:
     if s.existing(front) and _new_key(s, front.name):
         lines.append(NEW_KEY.format(""))
     last = (one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, None))
-    return Impact(after, replaced, tuple(lines), next((one for one in last if one is not None), None))
+    seconds = next((one for one in last if one is not None), None)
+    return Impact(after, replaced, tuple(lines), seconds and seconds * rounds(s), rounds(s) > 1)
 
 
 def load(revision: Revision, seconds: float | None) -> Load:
@@ -88,15 +92,19 @@ def told(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     context = f"{tokens} tokens of context{more}" if tokens else "the model's whole context"
     yield "clients", f"{', '.join(document['urls'])}, model {document['model']}, {context}"
     yield from (("they see", text) for text in document["clients"])
-    yield "down" if document["replaces"] else "takes", _duration(document["seconds"])
+    if document["in_turns"]:
+        yield "they see", "one copy replaced after the other; the endpoint is down for seconds while its proxy restarts"
+    down = document["replaces"] and not document["in_turns"]
+    yield "down" if down else "takes", _duration(document["seconds"], each=document["in_turns"])
 
 
-def _duration(seconds: int | None) -> str:
+def _duration(seconds: int | None, *, each: bool) -> str:
     if seconds is None:
         return "not known: these nodes have not deployed this recipe, image and topology before"
     minutes, rest = divmod(seconds, 60)
     spent = f"{minutes} min" if minutes else f"{rest} s"
-    return f"about {spent}, as the last deploy of this recipe, image and topology took here"
+    as_last = "as the last deploy of this recipe, image and topology took here"
+    return f"about {spent}: for each copy {as_last}" if each else f"about {spent}, {as_last}"
 
 
 def _changes(before: Service, after: Service) -> Iterator[str]:

@@ -20,10 +20,14 @@ Todo = Literal["keep", "start", "restart", "replace", "run"]
 
 @dataclass(frozen=True)
 class Choices:
-    """The user's choices. `keep` are hashes of revisions whose stopped containers are never removed."""
+    """The user's choices. `keep` are hashes of revisions whose stopped containers are never removed.
+
+    `at_once`: copies behind a proxy are not replaced one after the other.
+    """
 
     alongside: bool = False
     refresh: bool = False
+    at_once: bool = False
     limits: WaitLimits = USUAL
     sudo_password: bool = False
     keep: frozenset[str] = frozenset()
@@ -68,6 +72,16 @@ class Situation:
     away: Mapping[str, Away] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)
     peers: Mapping[str, Peers | Unread] = field(default_factory=dict)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members of the revision that the placement has: in the situation of one copy, only its own."""
+        here = {(place.node.name, place.role) for place in self.placement.places}
+        return tuple(member for member in self.revision.members if (member.name, member.role) in here)
+
+    @property
+    def engines(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.role != "proxy")
 
     def state_dir(self, node: str) -> str:
         return state_dir(self.facts[node])
@@ -166,9 +180,10 @@ class Situation:
     def replaced(self) -> tuple[tuple[str, Stored, Container], ...]:
         """(node, revision, container) of other revisions that run on this one's nodes, with their parts elsewhere.
 
-        With `alongside`, only those of the same deployment.
+        With `alongside`, only those of the same deployment. In the situation of one copy, only those in its places.
         """
         here = {member.name for member in self.revision.members}
+        places = {(place.node.name, place.role) for place in self.placement.places}
         running = [(node, stored, c) for node, stored, c in deployed(self.facts) if c.runs]
         gone = {
             (stored.deployment, stored.hash)
@@ -177,7 +192,8 @@ class Situation:
             and (not self.choices.alongside or stored.deployment == self.revision.deployment)
             and here & {node, *(member.name for member in stored.members)}
         }
-        return tuple(item for item in running if (item[1].deployment, item[1].hash) in gone)
+        whole = (item for item in running if (item[1].deployment, item[1].hash) in gone)
+        return tuple(item for item in whole if not self.partial or (item[0], item[2].role) in places)
 
     @cached_property
     def copies(self) -> tuple["Situation", ...]:
@@ -191,7 +207,7 @@ class Situation:
 
     @property
     def partial(self) -> bool:
-        """Whether this is the situation of one copy out of several."""
+        """Whether this is the situation of one copy out of several, or of its proxy."""
         return str(self.placement.topology) != self.revision.topology
 
     def around(self, node: str) -> "Situation":

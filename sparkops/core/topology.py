@@ -111,6 +111,11 @@ class Placement:
         return tuple(replace(self, topology=one, places=tuple(places)) for places in split(self.engines))
 
     @property
+    def fronts(self) -> tuple["Placement", ...]:
+        """Each proxy alone."""
+        return tuple(replace(self, topology=Topology(self.topology.kind), places=(one,)) for one in self.proxies)
+
+    @property
     def open(self) -> bool:
         """Whether other nodes, or groups of them, could serve as well."""
         return bool(self.free) or (self.topology.kind == "cluster" and self.topology.copies > 1)

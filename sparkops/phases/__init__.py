@@ -8,7 +8,9 @@ from sparkops.core.plan import Plan, Step
 from sparkops.core.playbook.names import Names
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Situation
+from sparkops.core.turns import turns
 from sparkops.phases import orphans, prepare, serve, verify
+from sparkops.phases.in_turns import OF_A_TURN, numbered, repeated
 from sparkops.phases.operator import compile_play
 from sparkops.phases.settle import settle
 
@@ -29,12 +31,26 @@ PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
 }
 
 
+IN_TURNS = ("stop what is replaced", KEY_PHASE, "free memory", "start containers", "wait for the engines")
+"""With the phase after them, done for one copy after the other if their endpoint can continue to answer."""
+
+
 def compile_deploy(s: Situation, play: StepsPlay, known: Mapping[str, Names] | None = None) -> Plan:
     """The plan that starts the situation's revision; if it already serves, the plan only asks its APIs.
 
+    Copies behind a proxy are replaced one after the other where `turns` says so.
     `play` is `playbooks/deploy.yml` or an operator's own; `known` are the names that its steps may use, by node.
     """
     replaces = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in s.replaced})
     nodes = s.placement.nodes if known else ()
-    plan = compile_play(play, nodes, known or {}, {name: partial(make, s) for name, make in PHASES.items()})
+    built_in = {name: partial(make, s) for name, make in PHASES.items()}
+    each = turns(s)
+    if len(each) > 1:
+        play = repeated(play, len(each))
+        built_in |= {
+            numbered(name, number, len(each)): partial(PHASES[name], turn)
+            for number, turn in enumerate(each, 1)
+            for name in OF_A_TURN
+        }
+    plan = compile_play(play, nodes, known or {}, built_in)
     return replace(plan, verb="deploy", revision=s.revision.data, replaces=", ".join(replaces) or None)

@@ -41,6 +41,15 @@ def fitting(stopped: Iterable[DeployedRevision]) -> list[DeployedRevision]:
     return found
 
 
+def behind(one: DeployedRevision, other: DeployedRevision) -> bool:
+    """Whether this one's servers run behind the proxy of the other, which a deploy replaces one copy after the other.
+
+    That deploy is under way or was cut off.
+    """
+    fronts = ["proxy" in {container.role for _, container in it.running} for it in (one, other)]
+    return one.stored.deployment == other.stored.deployment and fronts == [False, True] and one.runs
+
+
 def shares(one: DeployedRevision) -> Mapping[str, float]:
     """By node, the share of its memory that the engine asks for."""
     return {member.name: one.stored.share for member in one.stored.engines}

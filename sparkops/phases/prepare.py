@@ -45,7 +45,7 @@ def api_key(s: Situation) -> Iterator[Step]:
     """
     if s.revision.without_key:
         return
-    starting = (m for m in s.revision.members if m.port is not None and s.todo(m) != "keep")
+    starting = (m for m in s.members if m.port is not None and s.todo(m) != "keep")
     for node in dict.fromkeys(member.name for member in starting):
         if s.facts[node].key_digest != s.key_digest:
             yield write_key(s.facts[node], node)

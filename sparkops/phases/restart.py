@@ -5,20 +5,18 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Command, Plan, Step
+from sparkops.core.plan import Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices
 from sparkops.core.topology import split
 from sparkops.phases import parts
 from sparkops.phases.beside import in_the_way
+from sparkops.phases.in_turns import numbered
 from sparkops.phases.kept import Phases, compile_kept, free_memory
 from sparkops.phases.parts import DeployedRevision, NodeContainer
 from sparkops.phases.prepare import write_key
 from sparkops.phases.steps import step
-from sparkops.phases.verify import await_answer
-
-COOLDOWN = 6
-"""Seconds after which the proxy asks a server again that did not answer (`node_commands/proxy.py`: 5)."""
+from sparkops.phases.verify import await_answer, pause
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def _plan(play: StepsPlay, facts: Mapping[str, Facts], turn: Turn, *, last: bool
             step for one in targets for step in parts.waits(one, own[one.stored.hash], choices)
         ),
         "ask the engines": lambda: _asks(facts, servers, choices),
-        "wait for the proxy": lambda: (_pause(node) for _, (node, it) in servers if not last and it.role != "worker"),
+        "wait for the proxy": lambda: (pause(node) for _, (node, it) in servers if not last and it.role != "worker"),
         "ask the endpoint": lambda: (step for one in targets for step in parts.asks(facts, one.stored, choices)),
     }
     return compile_kept(play, targets, phases)
@@ -144,11 +142,6 @@ def _asks(
             yield step(f"ask.{node}.{container.name}", node, title, wait)
 
 
-def _pause(node: str) -> Step:
-    command = Command(("sleep", str(COOLDOWN)), reads=True)
-    return step(f"pause.{node}", node, "wait until the proxy asks this server again", command)
-
-
 def _numbered(plan: Plan, number: int, count: int) -> Plan:
     """The plan with names that are unique among those of all turns."""
     if count == 1:
@@ -156,7 +149,7 @@ def _numbered(plan: Plan, number: int, count: int) -> Plan:
     phases = (
         replace(
             phase,
-            name=f"{phase.name} ({number} of {count})",
+            name=numbered(phase.name, number, count),
             steps=tuple(replace(step, id=f"{number}.{step.id}") for step in phase.steps),
         )
         for phase in plan.phases

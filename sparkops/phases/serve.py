@@ -27,7 +27,7 @@ def quiesce(s: Situation) -> Iterator[Step]:
     # Servers first: the undo then starts a proxy before it waits for them.
     for node, stored, found in sorted(s.replaced, key=lambda it: it[2].role == "proxy"):
         yield parts.stop(s.facts, stored, node, found, s.choices)
-    for member in s.revision.members:
+    for member in s.members:
         own = s.existing(member)
         if own is not None and s.todo(member) in ("restart", "replace"):
             yield from _make_way(s, member, own)
@@ -51,7 +51,7 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
 def await_memory(s: Situation) -> Iterator[Step]:
     """Wait for the memory of what was stopped, then empty the page cache: CUDA does not count what Linux could free."""
     stopped = {node for node, _, _ in s.replaced} | {m.name for m, _ in _own(s) if s.todo(m) in ("restart", "replace")}
-    for member in s.revision.engines:
+    for member in s.engines:
         if s.todo(member) == "keep":
             continue
         if member.name in stopped:
@@ -69,7 +69,7 @@ def memory(facts: Facts, node: str, share: float) -> Step:
 
 def start(s: Situation) -> Iterator[Step]:
     """Start every container; they form the cluster by themselves, in whatever order they come up."""
-    for member in s.revision.members:
+    for member in s.members:
         if s.todo(member) == "keep":
             continue
         name = s.revision.container(member)
@@ -92,7 +92,7 @@ def start(s: Situation) -> Iterator[Step]:
 
 def load(s: Situation) -> Iterator[Step]:
     """Wait on every node until the engine is up, so that a dead one ends the wait at once."""
-    for member in s.revision.members:
+    for member in s.members:
         wait = await_member(s, member, restarts_allowed(s, member))
         title = f"wait for {s.revision.container(member)}"
         yield step(load_id(member.name, member.role), member.name, title, wait)
@@ -100,7 +100,7 @@ def load(s: Situation) -> Iterator[Step]:
 
 def _own(s: Situation) -> Iterator[tuple[Member, Container]]:
     """Members of this revision with their existing containers."""
-    for member in s.revision.members:
+    for member in s.members:
         if (found := s.existing(member)) is not None:
             yield member, found
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url
-from sparkops.core.plan import Step, Wait
+from sparkops.core.plan import Command, Step, Wait
 from sparkops.core.revision import Member
 from sparkops.core.situation import Choices, Situation, key_path
 from sparkops.core.stored import Stored
@@ -22,8 +22,14 @@ ANSWER_STALL = 20.0
 
 
 def serve(s: Situation) -> Iterator[Step]:
-    """Every engine with an API answers a short request of the model's kind, with its usage counted."""
-    yield from (_asked(s, member) for member in s.revision.engines if member.port is not None)
+    """Every engine with an API answers a short request of the model's kind, with its usage counted.
+
+    If the copies are replaced one after the other, the proxy must ask this one again before the next one stops.
+    """
+    for member in (one for one in s.engines if one.port is not None):
+        yield _asked(s, member)
+        if s.partial and s.todo(member) != "keep":
+            yield pause(member.name)
 
 
 def serve_front(s: Situation) -> Iterator[Step]:
@@ -95,6 +101,15 @@ def _asked(s: Situation, member: Member) -> Step:
     title = f"ask {s.revision.served} at {api_url(member)}"
     wait = await_answer(question(s, member), s.choices)
     return step(f"ask.{member.name}.{member.role}", member.name, title, wait)
+
+
+COOLDOWN = 6
+"""Seconds after which the proxy asks a server again that did not answer (`node_commands/proxy.py`: 5)."""
+
+
+def pause(node: str) -> Step:
+    command = Command(("sleep", str(COOLDOWN)), reads=True)
+    return step(f"pause.{node}", node, "wait until the proxy asks this server again", command)
 
 
 PROOF_SECONDS = 60

@@ -7,6 +7,7 @@ from sparkops.core.facts import Facts, Lock
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
 from sparkops.errors import Ambiguous, Refused, SparkopsError, Unreachable, UsageError
+from sparkops.phases.beside import behind
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
@@ -76,7 +77,8 @@ def go_back(session: Session, stored: Stored) -> str:
 def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
     """How to deploy it again where it is, beside what runs there."""
     nodes = {member.name for member in stored.members}
-    beside = any(one.runs and one.stored != stored and nodes & {node for node, _ in one.running} for one in here)
+    others = [one for one in here if one.stored.deployment != stored.deployment]
+    beside = any(nodes & {node for node, _ in one.running} for one in others)
     options = [] if stored.deployment == stored.recipe else ["--name", stored.deployment]
     options += ["--no-api-key"] if stored.without_key else []
     options += ["--alongside"] if beside else []
@@ -120,10 +122,14 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
 def find_deployment(
     session: Session, facts: Mapping[str, Facts], name: str | None, option: str = ""
 ) -> DeployedRevision:
-    """The named deployment, else the only one; raises Refused or UsageError. `option` is what stands before a name."""
+    """The named deployment, else the only one; raises Refused or UsageError. `option` is what stands before a name.
+
+    While a deploy replaces its copies, it is the revision whose proxy runs.
+    """
     found = current(facts, session.names)
     named = [revision for revision in found if revision.stored.answers_to(name)]
     chosen = [revision for revision in named if revision.runs] or named
+    chosen = [one for one in chosen if not any(behind(one, other) for other in chosen)]
     if not chosen and name is not None:
         raise unknown_deployment(session, found, name)
     if not chosen:

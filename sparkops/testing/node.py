@@ -1,9 +1,10 @@
 """One simulated node: files, an engine, jobs, a lock; commands are looked up by the first word."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from sparkops.core.plan import Command, Result, Script, Word
@@ -167,14 +168,16 @@ class SimulatedNode:
         if one is None or not one.up:
             return False
         if one.labels.get("sparkops.role") == "proxy":
-            return any(node.listening_member(one) for node in self.neighbours.values())
+            return any(self._routes(one, member) for member in _revision(one)["members"] if member["role"] != "proxy")
         return self._complete(one)
 
-    def listening_member(self, proxy: SimulatedContainer) -> bool:
-        """Whether a server of the proxy's revision is up on this node."""
-        held = self.engine.containers.values()
-        servers = (one for one in held if one.labels.get("sparkops.role") in ("server", "head"))
-        return any(one.up and _same(one, proxy) and self._complete(one) for one in servers)
+    def _routes(self, proxy: SimulatedContainer, member: Mapping[str, Any]) -> bool:
+        """Whether a server at this address of the proxy's list has its model, whatever revision it is of."""
+        there, port = self.neighbours.get(member["address"]), int(member.get("port") or 0)
+        server = there.listening(port) if there else None
+        if there is None or server is None or not there.serves(port):
+            return False
+        return bool(_revision(server)["served"] == _revision(proxy)["served"])
 
     def _complete(self, head: SimulatedContainer) -> bool:
         """Whether as many members of the cluster run as its head expects."""
@@ -200,6 +203,10 @@ class SimulatedNode:
 def _listens(one: SimulatedContainer, port: int) -> bool:
     """Whether it listens on this port; a Ray head's words also have Ray's port."""
     return any(pair == ("--port", str(port)) for pair in zip(one.words, one.words[1:], strict=False))
+
+
+def _revision(one: SimulatedContainer) -> dict[str, Any]:
+    return dict(json.loads(one.labels["sparkops.revision"]))
 
 
 def _same(one: SimulatedContainer, other: SimulatedContainer) -> bool:

@@ -55,6 +55,8 @@ _engine_options = together(
     click.option("--alongside", is_flag=True, help="Do not stop deployments of other names; use the first free port."),
     click.option("--refresh", is_flag=True,
                  help="Replace containers that an older version of sparkops started, even if nothing else changes."),
+    click.option("--at-once", is_flag=True,
+                 help="Replace the copies of 2x-... all at once: faster, but the endpoint is down meanwhile."),
     click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
     click.option("--no-api-key", "open_access", is_flag=True,
                  help="Serve without an API key, to everyone who reaches the port (for a closed network)."),

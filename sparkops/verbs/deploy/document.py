@@ -104,6 +104,7 @@ def impact(compiled: Compiled) -> dict[str, Any]:
         "longer_context": longer_context(compiled.draft.effective, compiled.draft.placement.topology.kind),
         "clients": list(found.changes),
         "seconds": found.seconds,
+        "in_turns": found.in_turns,
     }
 
 

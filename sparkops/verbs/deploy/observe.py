@@ -40,7 +40,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     if options.open_access:
         revision = replace(revision, without_key=True)
     key_digest, given = _keys(options, session, facts, revision)
-    choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
+    choices = Choices(options.alongside, options.refresh, options.at_once, options.limits, keep=options.keep)
     known = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
     situation = replace(known, peers=draft.peers)
     return draft, replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))

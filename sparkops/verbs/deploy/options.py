@@ -15,6 +15,7 @@ class PlanOptions:
     `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words after `--`, `allow` the rules and checks to skip.
     `expect` is a plan id.
     `keep` are hashes of stopped revisions that must not be removed.
+    `at_once` replaces copies behind a proxy all at once.
     `api_key` is the key to use, None the one that the nodes have; with `open_access` clients need none.
     `bench` is the suite to run after the deploy; "" runs none, None runs that of the recipe.
     `short` leaves the settings and the steps out of the plan that is shown.
@@ -32,6 +33,7 @@ class PlanOptions:
     expect: str | None = None
     alongside: bool = False
     refresh: bool = False
+    at_once: bool = False
     setup: bool = False
     keep: frozenset[str] = frozenset()
     proxy: Literal["first", "all"] = "first"

@@ -114,7 +114,10 @@ def _wanted(
     chosen: Sequence[DeployedRevision],
     cut: Note | None,
 ) -> list[DeployedRevision]:
-    """What must serve, if that is known: by hash, from a rollback that was cut off, or by a name that is stopped."""
+    """What must serve, if that is known.
+
+    By hash, from a rollback that was cut off, what was replaced only in part, or by a name that is stopped.
+    """
     if options.to:
         return _named(session, chosen, options.to)
     if cut:
@@ -122,7 +125,15 @@ def _wanted(
         found = [one for one in here if one.complete and one.stored.hash in cut.started]
         if len(found) == len(cut.started):
             return found
+    if half := [one for one in chosen if one.runs and one.complete and _half_replaced(one, chosen)]:
+        return half
     return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
+
+
+def _half_replaced(one: DeployedRevision, others: Iterable[DeployedRevision]) -> bool:
+    """Whether a deploy was cut off that replaced its copies one after the other."""
+    same = (other for other in others if other.runs and other.stored.deployment == one.stored.deployment)
+    return any(one.stored.hash in other.replaced for other in same)
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:

@@ -10,6 +10,7 @@ from sparkops.core.history import EVERYTHING, Load
 from sparkops.core.impact import load, loads, told
 from sparkops.core.recipe import Recipe
 from sparkops.core.situation import Situation
+from sparkops.core.turns import rounds
 from sparkops.errors import Refused
 from sparkops.files import deployments
 from sparkops.report.answer import Answer
@@ -99,9 +100,9 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
 
 
 def _noted(s: Situation, seconds: float) -> Load | None:
-    """What the history keeps: the time of a whole load, else only once that this revision answered."""
+    """What the history keeps: the time of one load of all copies, else only once that this revision answered."""
     if s.loads_all:
-        return load(s.revision, seconds)
+        return load(s.revision, seconds / rounds(s))
     known = {one.revision for facts in s.facts.values() for one in loads(facts)}
     return None if s.revision.hash in known else load(s.revision, None)
 

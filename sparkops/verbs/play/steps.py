@@ -10,6 +10,7 @@ from sparkops.core.playbook.uses import known, uses_facts, uses_phases
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.schema import one_line
 from sparkops.errors import PRECEDENCE, Interrupted, SparkopsError, StepFailed, UsageError
+from sparkops.phases.in_turns import can_repeat
 from sparkops.phases.operator import as_check, compile_play
 from sparkops.report.report import Report
 from sparkops.session.execute import error_of
@@ -120,7 +121,7 @@ def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
                 hint="use `when: node.name == ...` on a step, or `--limit`",
             )
     recipe, name = (str(said[key]) if key in said else None for key in ("recipe", "name"))
-    return PlanOptions(options.where, str(said["topology"]), recipe, name)
+    return PlanOptions(options.where, str(said["topology"]), recipe, name, at_once=not can_repeat(play))
 
 
 def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:

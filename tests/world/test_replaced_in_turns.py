@@ -1,0 +1,132 @@
+"""A deploy over running copies: one after the other behind their endpoint, and when all at once."""
+
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from sparkops.testing import BootRule, EngineBoot, Trouble
+from support.world import Lab
+
+SHORTER = ("--set", "args.max-model-len=2048")
+
+
+class Watched:
+    """Before every send: the fewest servers that answer, and the sends at which the endpoint did not."""
+
+    def __init__(self, lab: Lab, sends: int) -> None:
+        self.lab, self.fewest, self.silent = lab, len(lab.names), list[bool]()
+        lab.anew(troubles=[Trouble("meets", at, then=self.look) for at in range(1, sends)])
+
+    def look(self) -> None:
+        self.fewest = min(self.fewest, sum(self.lab.serves(name, 8001) for name in self.lab.names))
+        self.silent.append(not self.lab.serves("node1"))
+
+
+def stops(lab: Lab) -> list[str]:
+    """The nodes of the stops, in order; a proxy's with a star."""
+    sent = [one for one in lab.changed() if one.shown.startswith("@container stop")]
+    return [one.node + ("*" if "-proxy-" in one.shown else "") for one in sent]
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_all_but_one_copy_serve_while_a_setting_changes(lab_of: Callable[[int], Lab], nodes: int) -> None:
+    lab = lab_of(nodes)
+    lab.deploy(f"{nodes}x-solo")
+    old = lab.running()
+    plan = lab.json("plan", "--topology", f"{nodes}x-solo", *SHORTER)
+    assert plan["impact"]["in_turns"] is True
+    watched = Watched(lab, 200)
+    lab.mark()
+    lab.json("deploy", "--topology", f"{nodes}x-solo", *SHORTER)
+    assert watched.fewest == nodes - 1
+    assert stops(lab) == [*lab.names, "node1*"]
+    # The endpoint is away only in the proxy's own turn, after the last server.
+    assert [silent for silent, _ in groupby(watched.silent)] == [False, True, False]
+    assert lab.running().isdisjoint(old)
+    assert lab.serves()
+    lab.json("rollback")
+    assert lab.running() == old
+
+
+def test_a_copy_that_does_not_load_ends_it_before_the_next_one(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    before = lab.starts()
+    watched = Watched(lab, 200)
+    lab.world.boot(BootRule.flag("2048", EngineBoot(crashes=True, log=("boom",))))
+    failed = lab.json("deploy", "--topology", "2x-solo", *SHORTER, code=5)
+    assert failed["error"]["rolled_back"]
+    assert (watched.fewest, any(watched.silent)) == (1, False)
+    after = lab.starts()
+    assert after.keys() == before.keys()
+    assert {key for key in before if after[key] != before[key]} == {
+        one for one in before if one[0] == "node1" and "-server-" in one[1]
+    }
+
+
+def test_the_copy_that_is_down_is_replaced_first(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    (server,) = (name for node, name in lab.running() if node == "node2")
+    lab.on("node2", "docker", "stop", server)
+    lab.mark()
+    lab.json("deploy", "--topology", "2x-solo", *SHORTER)
+    started = [one.node for one in lab.changed() if one.shown.startswith("docker run") and "-server-" in one.shown]
+    assert started == ["node2", "node1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--at-once", *SHORTER),
+        ("--set", "args.served-model-name=other"),
+        ("--port", "9000", *SHORTER),
+        ("--proxy", "all", *SHORTER),
+        ("--no-api-key", *SHORTER),
+    ],
+)
+def test_all_at_once_where_asked_or_where_the_old_proxy_cannot_reach_the_new_servers(
+    lab: Lab, words: tuple[str, ...]
+) -> None:
+    lab.deploy("2x-solo")
+    plan = lab.json("plan", "--topology", "2x-solo", *words)
+    assert plan["impact"]["in_turns"] is False
+    assert not any(" of 2)" in step["phase"] or " of 3)" in step["phase"] for step in plan["steps"])
+    lab.json("deploy", "--topology", "2x-solo", *words)
+
+
+def test_a_new_key_or_another_deployment_replaces_all_at_once(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    key = {"SPARKOPS_API_KEY": "sk-another-key"}
+    assert lab.json("plan", "--topology", "2x-solo", *SHORTER, **key)["impact"]["in_turns"] is False
+    assert lab.json("plan", "--topology", "2x-solo", "--name", "other")["impact"]["in_turns"] is False
+
+
+def test_a_deploy_that_was_killed_between_two_copies_is_finished_by_the_next_one(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    words = ("deploy", "--topology", "2x-solo", *SHORTER)
+    at = 1
+    while lab.killed(at, *words):
+        lab.anew()
+        lab.json(*words)
+        assert lab.serves()
+        assert len(lab.running()) == 3
+        lab.json("rollback")
+        at += 5
+
+
+@pytest.mark.parametrize(("before", "in_turns"), [("settle", True), ("wait for the engines", False)])
+def test_a_play_with_its_own_step_between_the_phases_of_a_copy_replaces_all_at_once(
+    lab: Lab, tmp_path: Path, before: str, in_turns: bool
+) -> None:
+    recipe = "model: openai/gpt-oss-120b\ncontainer: vllm-node-mxfp4\nargs: {max-model-len: %d}\n"
+    for name, length in ("mine", 4096), ("shorter", 2048):
+        (tmp_path / f"{name}.yml").write_text(recipe % length)
+    lab.deploy("2x-solo", "--recipe", str(tmp_path / "mine.yml"))
+    phase = f"    - phase: {before}\n"
+    play = lab.cli("playbook", "show", "deploy", code=0).out
+    assert phase in play
+    (tmp_path / "play.yml").write_text(play.replace(phase, f'    - name: ours\n      command: ["true"]\n{phase}'))
+    given = ("topology=2x-solo", f"recipe={tmp_path}/shorter.yml", "name=mine")
+    ran = lab.cli("play", str(tmp_path / "play.yml"), *(word for one in given for word in ("-e", one)), code=0)
+    assert ("start containers (1 of 3)" in ran.told) is in_turns
