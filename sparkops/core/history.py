@@ -48,7 +48,8 @@ class Note:
 
     `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
     a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
-    `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that.
+    `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that, that of a
+    `restart` and of a `key rotate` those of what it stops and starts again (`restarts`).
     """
 
     event: str
@@ -65,6 +66,7 @@ class Note:
     load: Load | None = None
     started: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
+    restarts: tuple[str, ...] = ()
 
     @property
     def of_any(self) -> bool:
@@ -204,6 +206,13 @@ def unfinished_rollback(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], d
     return next((note for note in noted if note.started), None)
 
 
+def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -> frozenset[str]:
+    """The hashes of what these runs were to stop and start again; what they stopped counts as running."""
+    ids = {run.begin.run for run in runs}
+    noted = (note for history in nodes for note in history.notes if note.run in ids)
+    return frozenset(digest for note in noted for digest in note.restarts)
+
+
 def under_way_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that holds locks now; `run` is its document."""
     since = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
@@ -279,6 +288,7 @@ def _note(text: str) -> Note | None:
         _load(told.get("load")),
         _names(told.get("started")),
         _names(told.get("stopped")),
+        _names(told.get("restarts")),
     )
 
 

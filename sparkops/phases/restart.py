@@ -1,6 +1,6 @@
 """Plans that restart what runs, for itself or with a new API key: all at once, or behind a proxy in turns."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.core.endpoints import api_url
@@ -45,28 +45,35 @@ def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()
 
 
 def rotation_turns(
-    targets: Sequence[DeployedRevision], nodes: Sequence[str], everything: Sequence[DeployedRevision]
+    restarting: Sequence[DeployedRevision], nodes: Sequence[str], everything: Sequence[DeployedRevision]
 ) -> list[Turn]:
     """Copy by copy, nodes with a proxy last: so a server always knows the key of the proxy. A stopped copy is first.
 
-    LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once;
-    deployments that share one restart together. What was stopped of one that runs starts, too,
-    unless another of `everything` that runs is in its place.
+    LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once,
+    with the other nodes of a model that spans some. What was stopped of one that runs starts, too, unless another of
+    `everything` that runs is in its place.
     """
-    running = [one for one in targets if one.runs]
-    kept = {one.stored.hash: () if in_the_way(one, everything) else one.kept for one in running}
-    held = [(one, part) for one in running for part in (*one.running, *kept[one.stored.hash])]
-    if len(running) != 1 or not _replicas(running[0]):
-        return [Turn(tuple(held), tuple(nodes))]
+    kept = [(one, part) for one in restarting if not in_the_way(one, everything) for part in one.kept]
+    held = [*((one, part) for one in restarting for part in one.running), *kept]
+    groups = _groups(restarting) or [set(nodes)]
     proxies = {node for _, (node, part) in held if part.role == "proxy"}
-    stopped = {node for node, _ in kept[running[0].stored.hash]}
-    copies = [{rank.name for rank in ranks} for ranks in split(running[0].stored.engines)]
-    ordered = sorted(copies, key=lambda copy: (copy.isdisjoint(stopped), not copy.isdisjoint(proxies)))
-    ordered[0] |= {*nodes}.difference(*copies)  # where nothing of it runs, only the key is written
+    stopped = {node for _, (node, _) in kept}
+    ordered = sorted(groups, key=lambda group: (group.isdisjoint(stopped), not group.isdisjoint(proxies)))
+    ordered[0] |= {*nodes}.difference(*groups)  # where nothing of it runs, only the key is written
     return [
-        Turn(tuple(one for one in held if one[1][0] in copy), tuple(node for node in nodes if node in copy))
-        for copy in ordered
+        Turn(tuple(one for one in held if one[1][0] in group), tuple(node for node in nodes if node in group))
+        for group in ordered
     ]
+
+
+def _groups(restarting: Iterable[DeployedRevision]) -> list[set[str]]:
+    """The nodes that must change their key together: those of each copy of a model, with what shares a node."""
+    groups: list[set[str]] = []
+    for copy in (copy for one in restarting for copy in split(one.stored.engines)):
+        nodes = {rank.name for rank in copy}
+        alone = [group for group in groups if group.isdisjoint(nodes)]
+        groups = [*alone, nodes.union(*(group for group in groups if group not in alone))]
+    return groups
 
 
 def compile_restart(

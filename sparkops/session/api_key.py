@@ -6,7 +6,7 @@ container; only the owner of the file can change it.
 
 import hashlib
 import secrets as random_source
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import NodeLost, Plan
@@ -109,13 +109,15 @@ def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[s
     }
 
 
-def readers(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
-    """Running revisions that read this user's key file on one of the nodes."""
+def readers(
+    facts: Mapping[str, Facts], nodes: Iterable[str], stopped: Set[str] = frozenset()
+) -> list[DeployedRevision]:
+    """Revisions that read this user's key file on one of the nodes: those that run, and of these hashes also others."""
     where = set(nodes)
     return [
         one
         for one in deployed_revisions(facts)
-        if any(n in where and reads_home_key(facts[n], c) for n, c in one.running)
+        if any(n in where and reads_home_key(facts[n], c) for n, c in one.parts if c.runs or one.stored.hash in stopped)
     ]
 
 

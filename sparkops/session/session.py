@@ -160,10 +160,16 @@ class Session:
         named = tuple(one for one in note.settled if one != history.EVERYTHING)
         self.fleet.note(history.line(replace(note, settled=named)), sorted(beside))
 
-    def about(self, deployment: str, started: Iterable[str] = (), stopped: Iterable[str] = ()) -> None:
-        """Note the deployment that the run is about; of a rollback also, by hash, what it starts and stops."""
+    def about(
+        self,
+        deployment: str,
+        started: Iterable[str] = (),
+        stopped: Iterable[str] = (),
+        restarts: Iterable[str] = (),
+    ) -> None:
+        """Note the deployment that the run is about; also, by hash, what it starts and stops, or restarts."""
         note = history.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment))
-        note = replace(note, started=tuple(started), stopped=tuple(stopped))
+        note = replace(note, started=tuple(started), stopped=tuple(stopped), restarts=tuple(restarts))
         self.fleet.note(history.line(note), sorted(self.locked))
 
     def _now(self) -> str:

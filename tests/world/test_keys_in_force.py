@@ -11,6 +11,7 @@ from support.world import Lab
 
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
 GPT = "openai-gpt-oss-120b"
+HALF = ("--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits")
 DEPLOY = ("deploy", "--topology", "2x-solo")
 CHANGES: dict[str, tuple[str, ...]] = {
     "rotated": ("key", "rotate"),
@@ -68,6 +69,34 @@ def test_a_change_of_the_key_that_is_killed_is_mended_by_what_status_prints(lab:
     assert {str(key).strip() for key in keys(lab)} == {lab.key()}
     lab.cli("restart", GPT, code=0)
     assert lab.json("status")["cut_off"] == [], "settled by another key, and by a restart if there was nothing to mend"
+
+
+@pytest.mark.parametrize("at", range(1, 25))
+@pytest.mark.parametrize("words", [("key", "rotate", "--deployment", "a"), ("restart", "a")])
+def test_what_a_killed_change_of_the_key_or_a_killed_restart_stopped_starts_when_it_is_run_again(
+    lab: Lab, words: tuple[str, ...], at: int
+) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1")
+    lab.deploy("solo", "--name", "b", "--limit", "node2")
+    lab.killed(at, *words, seed=at)
+    lab.anew()
+    lab.cli(*words, code=0)
+    assert lab.state() == {"a": "serving", "b": "serving"}
+    assert lab.json("status", "--strict")["cut_off"] == []
+
+
+def test_one_key_for_copies_and_a_neighbour_changes_copy_by_copy(lab: Lab) -> None:
+    lab.deploy("2x-solo", *HALF)
+    lab.deploy("solo", "--name", "side", "--limit", "node2", "--alongside", *HALF)
+    lab.mark()
+    rotated = lab.cli("key", "rotate", "--deployment", GPT, code=0)
+    assert [one.node for one in lab.changed() if one.shown.startswith("@container stop")] == ["node2"] * 2 + [
+        "node1"
+    ] * 2
+    assert f"restarts {GPT} " in rotated.err
+    assert "its servers one after the other" in rotated.err
+    assert "restarts side " in rotated.err
+    assert {str(key).strip() for key in keys(lab)} == {lab.json("key", "--deployment", GPT)["key"]}
 
 
 @pytest.mark.parametrize("at", range(1, 30, 2))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.facts import Facts
+from sparkops.core.history import unfinished_restarts
 from sparkops.core.impact import usual_seconds
 from sparkops.core.plan import Phase, Plan, Result
 from sparkops.core.situation import Choices
@@ -81,7 +82,8 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     name = one.stored.deployment
     everything = [other for other in deployed_revisions(facts) if other.runs]
     others = in_the_way(one, everything)
-    if not one.runs:
+    cut = unfinished_restarts((known.history for known in facts.values()), session.cut_off)
+    if not one.runs and one.stored.hash not in cut:
         start = f"start it: `sparkops start {called(session, one.stored, current(facts, session.names))}`"
         raise Refused(f"{one.title} is stopped", hint=go_back(session, one.stored) if others else start)
     session.require(member.name for member in one.stored.members)
@@ -104,7 +106,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         return Answer({**document, "check": True, "steps": [row for plan in plans for row in steps(plan)]})
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _restart(options, session)
-    session.about(name)
+    session.about(name, restarts=[one.stored.hash])
     session.report.note(f"restarts {one.title}: {outage(len(turns))}")
     for plan in plans:
         session.report.expect(usual_seconds(facts, [one.stored]))

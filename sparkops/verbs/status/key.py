@@ -1,10 +1,11 @@
 """`key` and `key rotate`: the API key that clients must send."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 
 from sparkops.core.facts import Facts
+from sparkops.core.history import unfinished_restarts
 from sparkops.core.situation import Choices, reads_home_key
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
@@ -49,7 +50,9 @@ def _key(options: KeyOptions, session: Session) -> Answer:
 
 def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:
     """Write the new key to every file that has the old one, and restart the containers that read it at their start."""
-    targets, nodes = _together(facts, revision)
+    cut = unfinished_restarts((known.history for known in facts.values()), session.cut_off)
+    targets, nodes = _together(facts, revision, cut)
+    restarting = [one for one in targets if one.runs or one.stored.hash in cut]
     idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
     new = options.api_key or new_key()
     session.require(member.name for one in targets for member in one.stored.members)
@@ -62,22 +65,24 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     document = {"key": new, "deployment": revision.stored.deployment}
-    if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
+    changes = any(facts[node].key_digest != digest(new) for node in nodes if node in facts)
+    if not changes and all(one.runs for one in restarting):
         return Answer(document | {"rotated": False, "restarted": []})
-    for problem in (start_problem(session, facts, one, new_key=True) for one in targets if one.runs):
+    for problem in (start_problem(session, facts, one, new_key=True) for one in restarting):
         if problem:
             raise problem
-    turns = rotation_turns(targets, nodes, [one for one in deployed_revisions(facts) if one.runs])
+    turns = rotation_turns(restarting, nodes, [one for one in deployed_revisions(facts) if one.runs])
     first = [Turn((), tuple(idle))] if idle else []  # so that a second run after a cut-off one finds the others
     plans = compile_restart(built_in("key rotate"), facts, [*first, *turns], Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))
-    restarted = sorted({one.stored.deployment for one in targets if one.runs})
+    restarted = sorted({one.stored.deployment for one in restarting})
     if options.check:
         return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
     if session.lock(chain(idle, (member.name for one in targets for member in one.stored.members))):
         return _key(options, session)
-    session.about(revision.stored.deployment)
-    session.report.note(_effect(targets, len(turns)))
+    session.about(revision.stored.deployment, restarts=[one.stored.hash for one in restarting])
+    for text in _effects(restarting, turns):
+        session.report.note(text)
     for name in session.lost:
         session.report.warn(f"{name} is not reached; if it keeps the old key, a deploy with it as first node uses that")
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
@@ -94,22 +99,28 @@ def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str]) ->
     return [name for name in same if not readers(facts, [name])]
 
 
-def _effect(targets: Sequence[DeployedRevision], turns: int) -> str:
+def _effects(restarting: Sequence[DeployedRevision], turns: Sequence[Turn]) -> Iterator[str]:
     """What will be restarted: engines and proxies read the key only at their start."""
-    running = ", ".join(one.title for one in targets if one.runs)
-    if not running:
-        return "nothing that runs uses this key: nothing is restarted"
-    if turns > 1:
-        return f"restarts {running}: its servers one after the other, and once the proxy, which is away for seconds"
-    return f"restarts {running}: {outage(turns)}"
+    if not restarting:
+        yield "nothing that runs uses this key: nothing is restarted"
+    for one in restarting:
+        several = sum(any(held == one for held, _ in turn.held) for turn in turns) > 1
+        copies = "its servers one after the other, and once the proxy, which is away for seconds"
+        yield f"restarts {one.title}: {copies if several else outage(1)}"
 
 
-def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[list[DeployedRevision], list[str]]:
-    """Return the revision and all that share a key file with it, directly or through another, and their nodes."""
+def _together(
+    facts: Mapping[str, Facts], revision: DeployedRevision, cut: Set[str]
+) -> tuple[list[DeployedRevision], list[str]]:
+    """Return the revision and all that share a key file with it, directly or through another, and their nodes.
+
+    `cut` are the hashes of what a run stopped that was cut off before it started it again.
+    """
     found = [revision]
     while True:
         nodes = dict.fromkeys(m.name for one in found for m in one.stored.members if m.port is not None)
-        more = [one for one in readers(facts, nodes) if one.stored.hash not in {other.stored.hash for other in found}]
+        known = {one.stored.hash for one in found}
+        more = [one for one in readers(facts, nodes, cut) if one.stored.hash not in known]
         if not more:
             return found, list(nodes)
         found += more
