@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sparkops.checks.check import CONTAINERS, CannotTell, Here, PlanCheck, Said, fail, good, read, warn
 from sparkops.checks.gpu import MUCH_MIB
 from sparkops.core.facts import Memory, known
-from sparkops.core.memory_estimate import estimate
+from sparkops.core.memory_estimate import estimate, least_share_of
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import GIB_KIB, gib
@@ -158,8 +158,11 @@ def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here
     name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
     wanted = here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION)
     left = math.floor(100 * min(MOST_UTILIZATION, WHOLE - wanted)) / 100
+    span = len(stored.copy_of(stored.engines[0])) if stored.engines else 1
+    total = read(here.facts.meminfo).total_kib
+    least = max(LEAST_UTILIZATION, least_share_of(stored.models[0].model, span, total))
     cure = f"stop {name} ({stop})"
-    if LEAST_UTILIZATION <= left < stored.share:
+    if least <= left < stored.share:
         cure += (
             f"; or, if it fits into less, first deploy {name} again with --set args.gpu-memory-utilization={left:.2f}"
         )

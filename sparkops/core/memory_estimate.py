@@ -11,6 +11,7 @@ from typing import Literal
 from sparkops.core import images, models, needs
 from sparkops.core.effective import Effective
 from sparkops.core.models import KnownModel
+from sparkops.core.sizes import GIB_KIB
 from sparkops.core.topology import Shape
 from sparkops.core.utilization import OLD_UTILIZATION, UTILIZATION
 
@@ -102,6 +103,13 @@ class Estimate:
             f"{self.weights:.0f} GiB of weights and {overhead:.1f} GiB overhead exceed the engine's share of "
             f"{self.share:.0f} GiB, so nothing is left for the KV cache"
         )
+
+
+def least_share_of(model: str, nodes: int, total_kib: float) -> float:
+    """The share of a node's memory without which no engine of this model starts over these nodes; 0 if unknown."""
+    known = models.known(model)
+    weights = known.weights_gib / nodes if known else 0
+    return (weights + BASE_GIB) * GIB_KIB / total_kib if weights else 0.0
 
 
 @dataclass(frozen=True)

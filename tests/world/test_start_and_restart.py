@@ -824,3 +824,15 @@ def test_what_this_start_ends_itself_does_not_hold_the_memory(lab: Lab) -> None:
     lab.world.heal("node2")
     crowded(lab, "node2")
     lab.cli("start", "second", "--check", code=0)
+
+
+@pytest.mark.parametrize(("wanted", "fits"), [("0.6", False), ("0.3", True)])
+def test_nobody_is_told_to_give_a_deployment_less_memory_than_its_weights_need(
+    lab: Lab, wanted: str, fits: bool
+) -> None:
+    lab.deploy("solo", "--name", "chat", "--limit", "node1", "--set", "args.gpu-memory-utilization=0.8")
+    crowded(lab, "node1")
+    beside = ("--topology", "solo", "--limit", "node1", "--alongside", "--recipe", "nemotron-3-nano-nvfp4")
+    refused = lab.json("plan", *beside, "--set", f"args.gpu-memory-utilization={wanted}", code=3)["error"]
+    assert " stop chat)" in refused["hint"]
+    assert ("deploy chat again with --set args.gpu-memory-utilization=0." in refused["hint"]) is fits
