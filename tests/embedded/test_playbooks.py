@@ -60,6 +60,17 @@ def test_a_rolling_restart_loses_no_request_and_its_check_leaves_every_byte(empt
     assert after.keys() == began.keys()
 
 
+def test_a_changed_setting_reaches_one_copy_after_the_other_and_no_request_fails_at_the_proxy(empty):
+    lab = empty
+    (endpoint,) = lab.deploy("2x-solo")["endpoints"]
+    old = lab.running()
+    with serving.Client(endpoint["url"], lab.key()) as client:
+        assert lab.deploy("2x-solo", "--set", "args.max-num-seqs=7")["changed"]
+    # The proxy itself is away for a moment, at the end: nobody is at its port then.
+    assert {answer for answer in client.answers if not answer.startswith("0 ")} == {"whole"}, client.answers
+    assert lab.running().isdisjoint(old)
+
+
 def test_all_nodes_reboot_and_serve_again_with_the_containers_that_they_had(empty, written):
     lab, book = empty, written("reboot-all")
     lab.deploy("cluster")
