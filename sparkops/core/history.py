@@ -157,7 +157,8 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     """The runs that never ended and that no later run made up for on all their nodes, newest last.
 
     A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock;
-    but it had to lock one of them. On a node, a stop of all or a playbook is over once any deployment is settled.
+    but it had to lock one of them. On a node, a stop of all or a playbook is over once any deployment is settled,
+    unless that run named it and changed nothing.
     A run that was cut off before it said what it is about changed nothing.
     """
     where: dict[str, set[str]] = {}
@@ -256,9 +257,13 @@ def _settled_elsewhere(end: Note, begin: Note) -> bool:
 
 
 def _settles(end: Note, begin: Note) -> bool:
-    """Whether the run with this end settled a deployment of the one with this begin, or any if that was about any."""
+    """Whether the run with this end settled a deployment of the one with this begin, or any if that was about any.
+
+    Not if it named one and found nothing to change there: that tells nothing of others.
+    """
     settled = {*end.settled} - {EVERYTHING}
-    return bool(settled & _about(begin)) or (begin.of_any and bool(settled))
+    looked = end.changed is not False or not end.deployment
+    return bool(settled & _about(begin)) or (begin.of_any and bool(settled) and looked)
 
 
 def _about(begin: Note) -> set[str]:

@@ -268,6 +268,19 @@ def test_a_stop_of_all_that_was_cut_off_is_over_once_a_deployment_starts_again(l
     assert cut > 2
 
 
+def test_a_stop_of_all_that_was_cut_off_is_not_over_by_a_run_that_had_nothing_to_do(lab: Lab) -> None:
+    half = ("--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits")
+    lab.deploy("solo", "--name", "a", "--limit", "node1", *half)
+    lab.deploy("solo", "--name", "b", "--limit", "node1", "--alongside", *half)
+    lab.cli("stop", "b", code=0)
+    assert lab.killed(3, "stop", "--limit", "node1")
+    assert lab.state() == {"a": "stopped", "b": "stopped"}
+    lab.cli("stop", "b", code=0)
+    assert len(lab.json("status", code=None)["cut_off"]) == 1
+    lab.cli("start", "a", code=0)
+    assert lab.json("status")["cut_off"] == []
+
+
 def test_a_maintenance_that_was_cut_off_at_any_moment_is_over_after_the_rollback_that_it_prints(lab: Lab) -> None:
     play = ("play", "maintenance", "-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=openai-gpt-oss-120b")
     seen = set()
