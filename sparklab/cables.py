@@ -4,17 +4,25 @@ from typing import Any
 
 from sparklab.errors import LabError
 
-FABRICS = ("switch", "pair", "triangle", "ring")
+FABRICS = ("switch", "pair", "triangle", "ring", "mixed")
 PORTS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
 """The two interfaces of each port."""
 
 SWITCH = "switch"
-MOST_CABLES = 64
 SIZES = {"pair": 2, "triangle": 3}
 """Nodes of one pair and of one triangle; a ring has all nodes of the lab."""
 
+MIXED = (("pair", 2), ("triangle", 3), ("ring", 4), (SWITCH, 4))
+"""The groups of a mixed lab, again and again; of the last ones, those without all their nodes are on the switch."""
+
+POINT_TO_POINT = 30
+"""Prefix length of the subnet of a cable."""
+
+BEHIND_SWITCH = 32
+"""The blocks of addresses before this one are those of nodes on a switch (`layout.addresses`)."""
+
 Ports = dict[str, dict[str, Any]]
-"""By port: its `segment`, the `other` node of a cable (None for a switch), its `addresses`."""
+"""By port: its `segment`, the `other` node of a cable (None for a switch), its `addresses` and their `prefix`."""
 
 
 def check(fabric: str, nodes: int) -> None:
@@ -26,24 +34,36 @@ def check(fabric: str, nodes: int) -> None:
         raise LabError(f"{fabric}s need a multiple of {size} nodes, not {nodes}", f"try --nodes {nodes + more}")
     if fabric == "ring" and nodes < 4:
         raise LabError(f"a ring has at least 4 nodes, not {nodes}", "three nodes are a triangle: --fabric triangle")
-    if fabric != SWITCH and nodes > MOST_CABLES:
-        raise LabError(f"a lab has at most {MOST_CABLES} nodes with cables between them", "try --fabric switch")
 
 
-def ports(fabric: str, octet: int, index: int, nodes: int, switched: tuple[str, str]) -> Ports:
+def ports(fabric: str, octet: int, index: int, nodes: int, switched: tuple[tuple[str, str], int]) -> Ports:
     """The cabled ports of one node (from 1). On a switch its interfaces have the two addresses `switched`."""
-    if fabric == SWITCH:
-        return {"p0": {"segment": SWITCH, "other": None, "addresses": list(switched)}}
-    if fabric == "pair":
-        other = index + 1 if index % 2 else index - 1
-        return {"p0": _cable(octet, min(index, other), index, other)}
-    size = SIZES.get(fabric, nodes)
-    first = index - (index - 1) % size
+    kind, first, size = _group(fabric, index, nodes)
+    if kind == SWITCH:
+        addresses, prefix = switched
+        return {"p0": {"segment": SWITCH, "other": None, "addresses": list(addresses), "prefix": prefix}}
     following, before = (first + (index - first + step) % size for step in (1, -1))
+    if kind == "pair":
+        return {"p0": _cable(octet, first, index, following)}
     return {"p0": _cable(octet, index, index, following), "p1": _cable(octet, before, index, before)}
+
+
+def _group(fabric: str, index: int, nodes: int) -> tuple[str, int, int]:
+    """The kind of the group that the node is cabled in, its first node, and how many nodes it has."""
+    if fabric != "mixed":
+        size = SIZES.get(fabric, nodes)
+        return fabric, index - (index - 1) % size, size
+    first = index - (index - 1) % sum(size for _, size in MIXED)
+    for kind, size in MIXED:
+        if index < first + size:
+            return kind if first + size - 1 <= nodes else SWITCH, first, size
+        first += size
+    raise AssertionError(index)
 
 
 def _cable(octet: int, number: int, index: int, other: int) -> dict[str, Any]:
     """Cable `number`, of which each end's two interfaces are in two subnets of its own."""
-    addresses = [f"127.{octet}.{64 * side + number - 1}.{10 + index}" for side in (1, 2)]
-    return {"segment": f"cable{number}", "other": f"node{other}", "addresses": addresses}
+    block, place = divmod(number - 1, 64)
+    fourth = 4 * place + (1 if index == number else 2)
+    addresses = [f"127.{octet}.{64 * side + BEHIND_SWITCH + block}.{fourth}" for side in (1, 2)]
+    return {"segment": f"cable{number}", "other": f"node{other}", "addresses": addresses, "prefix": POINT_TO_POINT}

@@ -70,6 +70,7 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
     home = directory / "nodes" / name
     (home / "faults").mkdir(parents=True)
     management, first, second, loopback = addresses(record["octet"], index)
+    networks = prefix(record["count"])
     identity = hashlib.sha256(f"{record['id']} {name}".encode()).hexdigest()
     files.write_json(
         home / "node.json",
@@ -80,9 +81,13 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
             "address": management,
             "port": SSH_PORT,
             "ports": cables.ports(
-                record.get("fabric", cables.SWITCH), record["octet"], index, record["count"], (first, second)
+                record.get("fabric", cables.SWITCH),
+                record["octet"],
+                index,
+                record["count"],
+                ((first, second), networks),
             ),
-            "prefix": prefix(record["count"]),
+            "prefix": networks,
             "loopback": loopback,
             "hostname": f"spark-{identity[:4]}",
             "machine_id": identity[:32],

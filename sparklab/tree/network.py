@@ -36,7 +36,7 @@ def interfaces(node: Node) -> list[Interface]:
     addresses = {"lo": ("127.0.0.1", 8), "enP7s7": (node.address, prefix), "docker0": ("172.17.0.1", 16)}
     if node.fault("bridge-on-fabric"):
         addresses["docker0"] = (f"{node.fabric[0].rpartition('.')[0]}.254", prefix)
-    addresses |= {name: (address, prefix) for name, address in addressed(node).items()}
+    addresses |= {name: (address, _prefix(node, name)) for name, address in addressed(node).items()}
     found = []
     for name in ("lo", *MACS):
         up, cx7 = name in ("lo", "enP7s7", *ours), name.startswith(CX7)
@@ -57,6 +57,11 @@ def interfaces(node: Node) -> list[Interface]:
             }
         )
     return found
+
+
+def _prefix(node: Node, name: str) -> int:
+    port = next(port for port, names in PORTS.items() if name in names)
+    return int(node.ports.get(port, {}).get("prefix", node.record["prefix"]))
 
 
 def _speed(node: Node, name: str) -> int:

@@ -1,6 +1,6 @@
 """Checks of the cables between the nodes of a cluster, and of what they can carry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Interface
 
 from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, some
@@ -32,15 +32,21 @@ FEW = 5
 def connected(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
     _asked(s)
+    _all_reached(s)
     yield from _wrong(s, s.cabling)
     yield from _right(s)
 
 
 def of_islands(s: Situation) -> Iterator[Said]:
-    """The same for nodes that need not form one cluster, such as two pairs: each group of connected nodes by itself."""
+    """The same for nodes that need not form one cluster, such as two pairs: each group of connected nodes by itself.
+
+    A node that is not reached may be what a group lacks, and where a cable leads to.
+    """
     _asked(s)
+    away = [node for node in s.cabling.order if node in s.away]
     for island in s.cabling.islands:
-        yield from _wrong(s, cabling_of(s.fabric, island))
+        yield from _wrong(s, cabling_of(s.fabric, island), away)
+    _all_reached(s)
     for end in s.fabric.lone:
         if end in s.fabric.strange and s.cabling.beside(end.node) == ():
             problem = f"the cable in {end} does not lead to another of these nodes"
@@ -52,14 +58,18 @@ def of_islands(s: Situation) -> Iterator[Said]:
 def _asked(s: Situation) -> None:
     if not s.peers:
         raise CannotTell("needs at least two nodes with a CX7 link")
+
+
+def _all_reached(s: Situation) -> None:
     if away := [node for node in s.cabling.order if node in s.away]:
         raise CannotTell(f"{some(away)} not reached, so it is unknown which cables lead there")
 
 
-def _wrong(s: Situation, cabling: Cabling) -> Iterator[Said]:
+def _wrong(s: Situation, cabling: Cabling, away: Sequence[str] = ()) -> Iterator[Said]:
     found = [*miscablings(s.fabric, cabling)] or [*_unlike_addresses(s, cabling)]
     for one in found[:FEW]:
-        yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
+        unless = f", unless {some(away)} (not reached) is there" if one.gap and away else ""
+        yield Said("warn" if unless else "fail", one.problem + unless, one.remedy, nodes=one.nodes)
     if len(found) > FEW:
         yield fail(f"{len(found) - FEW} more")
 

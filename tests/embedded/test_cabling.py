@@ -69,6 +69,22 @@ def test_two_pairs_are_a_fabric_of_their_own_but_none_for_a_cluster_of_four(lab_
     assert lab.json("fabric", "--limit", "node3,node4")["fabric"]["kind"] == "pair"
 
 
+def test_each_group_of_a_mixed_lab_is_judged_by_itself_also_while_a_node_is_away(lab_with):
+    lab = lab_with(nodes=13, fabric="mixed")
+    islands = lab.json("fabric")["fabric"]["islands"]
+    assert [(one["kind"], len(one["order"])) for one in islands] == [
+        ("pair", 2), ("triangle", 3), ("ring", 4), ("switch", 4),
+    ]  # fmt: skip
+    lab.fault("node1", "unreachable")
+    lab.fault("node4", "cables-exchanged")
+    lab.fault("node8", "cable-pulled")
+    (finding,) = (one for one in lab.json("fabric", code=None)["cluster"] if one["id"] == "cx7-cabling")
+    assert finding["message"].split("; ") == [
+        "the cables in p0 and p1 of node4 are exchanged: each port has the subnet of the other cable",
+        "no cable connects node7 to node8, so the ring is open, unless node1 (not reached) is there",
+    ]
+
+
 def test_each_fault_of_cables_has_its_case():
     assert {fault.split()[1] for _, fault in FIRST} >= CABLES - {"no-ipv6"}
 

@@ -9,11 +9,15 @@ from sparkops.core.fabric.graph import End, Fabric, Segment
 
 @dataclass(frozen=True)
 class Miscabling:
-    """One thing to do about the cables. `nodes` are those that it is about."""
+    """One thing to do about the cables. `nodes` are those that it is about.
+
+    `gap`: what is missing may be another node, if not all are known.
+    """
 
     problem: str
     remedy: str
     nodes: tuple[str, ...]
+    gap: bool = False
 
 
 def miscablings(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
@@ -104,10 +108,12 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
         first, second = ends
         closes = "triangle" if len(cabling.order) == 3 else "ring"
         problem = f"no cable connects {first} to {second}, so the {closes} is open"
-        yield Miscabling(problem, f"connect {_free(fabric, [first])} to {_free(fabric, [second])}", (first, second))
+        remedy = f"connect {_free(fabric, [first])} to {_free(fabric, [second])}"
+        yield Miscabling(problem, remedy, (first, second), gap=True)
     else:
         problem = f"the cables between {_listed(cabling.order)} are neither a ring nor lead all to one switch"
-        yield Miscabling(problem, "connect each node to the next one, and the last to the first", cabling.order)
+        remedy = "connect each node to the next one, and the last to the first"
+        yield Miscabling(problem, remedy, cabling.order, gap=True)
 
 
 def _free(fabric: Fabric, nodes: Sequence[str]) -> str:

@@ -29,9 +29,9 @@ def lab() -> None:
 )
 @click.option(
     "--fabric",
-    type=click.Choice(["switch", "pair", "triangle", "ring"]),
+    type=click.Choice(["switch", "pair", "triangle", "ring", "mixed"]),
     default="switch",
-    help="How the nodes are cabled; pairs and triangles of two and three nodes each.",
+    help="How the nodes are cabled: pairs and triangles of two and three nodes each; mixed has some of each kind.",
 )
 @click.option("--speed", type=float, help="Load models this many times faster than real nodes [default: 1].")
 def up(**given: Any) -> LabOptions:
