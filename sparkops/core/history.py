@@ -4,7 +4,7 @@ A line is a JSON object with `schema`, `event` and `run`; readers ignore keys an
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -71,7 +71,7 @@ class Note:
     @property
     def of_any(self) -> bool:
         """Whether it begins a run that is about whatever is deployed there."""
-        return self.verb in OF_ANY and not self.deployment and not self.settled
+        return self.verb in OF_ANY and not self.deployment
 
 
 @dataclass(frozen=True)
@@ -167,12 +167,15 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
             where.setdefault(note.run, set()).add(name)
     ends = [note for history in nodes.values() for note in history.notes if note.event == "end"]
     told = {note.run for history in nodes.values() for note in history.notes if note.event == "about"}
+
+    def settled(run: str, begin: Note) -> Iterator[str]:
+        """What later runs settled that shared a node with this one."""
+        for end in ends:
+            if end.at > begin.at and where[end.run] & where[run]:
+                yield from end.settled
+
     left = {
-        name: {
-            run
-            for run, begin in _left_open(history.notes).items()
-            if not any(_settled_elsewhere(end, begin) and where[end.run] & where[run] for end in ends)
-        }
+        name: {run for run, one in _left_open(history.notes).items() if one.without(settled(run, one.begin))}
         for name, history in nodes.items()
     }
     found = (
@@ -229,45 +232,45 @@ def cut_off_text(run: Mapping[str, Any]) -> str:
     )
 
 
-def _left_open(found: Iterable[Note]) -> dict[str, Note]:
-    """The begins, by run, of one node's runs that have no end and that no later run on it made up for.
+@dataclass(frozen=True)
+class _Open:
+    """A run without an end, and the deployments that it was about and that no later run settled yet."""
 
-    Its `settled` is the deployment that an `about` named.
-    """
-    begun: dict[str, Note] = {}
+    begin: Note
+    left: frozenset[str]
+
+    def after(self, end: Note) -> "_Open | None":
+        """What another run with this end left of it; None if nothing.
+
+        A run that named a deployment and found nothing to change there tells nothing of others.
+        """
+        again = end.exit_code == 0 and (end.verb, end.deployment) == (self.begin.verb, self.begin.deployment)
+        if again or EVERYTHING in end.settled:
+            return None
+        if self.left:
+            return self.without(end.settled)
+        looked = end.changed is not False or not end.deployment
+        return None if self.begin.of_any and end.settled and looked else self
+
+    def without(self, settled: Iterable[str]) -> "_Open | None":
+        """What is left of it once these are settled."""
+        left = self.left.difference(settled)
+        return replace(self, left=left) if left or not self.left else None
+
+
+def _left_open(found: Iterable[Note]) -> dict[str, _Open]:
+    """One node's runs, by id, that have no end and that no later run on it made up for."""
+    begun: dict[str, _Open] = {}
     for note in found:
+        named = frozenset({note.deployment} - {""})
         if note.event == "begin":
-            begun.setdefault(note.run, note)
+            begun.setdefault(note.run, _Open(note, named))
         elif note.event == "about" and note.run in begun:
-            begun[note.run] = replace(begun[note.run], settled=(note.deployment,))
+            begun[note.run] = replace(begun[note.run], left=begun[note.run].left | named)
         elif note.event == "end":
             begun.pop(note.run, None)
-            begun = {run: one for run, one in begun.items() if not _makes_up_for(note, one)}
+            begun = {run: left for run, one in begun.items() if (left := one.after(note))}
     return begun
-
-
-def _makes_up_for(end: Note, begin: Note) -> bool:
-    """Whether the run with this end did what an earlier one began, or settled what that had left half done."""
-    again = end.exit_code == 0 and (end.verb, end.deployment) == (begin.verb, begin.deployment)
-    return again or EVERYTHING in end.settled or _settles(end, begin)
-
-
-def _settled_elsewhere(end: Note, begin: Note) -> bool:
-    return end.at > begin.at and bool({*end.settled} & _about(begin))
-
-
-def _settles(end: Note, begin: Note) -> bool:
-    """Whether the run with this end settled a deployment of the one with this begin, or any if that was about any.
-
-    Not if it named one and found nothing to change there: that tells nothing of others.
-    """
-    settled = {*end.settled} - {EVERYTHING}
-    looked = end.changed is not False or not end.deployment
-    return bool(settled & _about(begin)) or (begin.of_any and bool(settled) and looked)
-
-
-def _about(begin: Note) -> set[str]:
-    return {begin.deployment, *begin.settled} - {""}
 
 
 def _note(text: str) -> Note | None:

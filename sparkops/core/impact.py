@@ -10,7 +10,7 @@ from sparkops.core.history import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
-from sparkops.core.turns import rounds
+from sparkops.core.turns import rounds, turns
 
 NEW_KEY = "the API key changes{}; print the new one: `sparkops key`"
 
@@ -37,7 +37,7 @@ class Impact:
     replaced: tuple[Stored, ...]
     changes: tuple[str, ...]
     seconds: int | None
-    in_turns: bool = False
+    in_turns: bool
 
 
 def impact(s: Situation) -> Impact:
@@ -50,7 +50,7 @@ def impact(s: Situation) -> Impact:
         lines.append(NEW_KEY.format(""))
     last = (one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, None))
     seconds = next((one for one in last if one is not None), None)
-    return Impact(after, replaced, tuple(lines), seconds and seconds * rounds(s), rounds(s) > 1)
+    return Impact(after, replaced, tuple(lines), seconds and seconds * rounds(s), len(turns(s)) > 1)
 
 
 def load(revision: Revision, seconds: float | None) -> Load:

@@ -55,9 +55,10 @@ class Situation:
     """Frozen at the start of a stage.
 
     `facts` holds the nodes that answered; `key_digest` is of the key to be used; `broken` are nodes whose engine of
-    this revision is up but does not answer; `given` has, by node and file, the digest of a key that containers got
-    from another user's file. Only a preflight fills the rest: `away` are the nodes without facts, `spans` when each
-    node answered, `peers` what the nodes found of each other.
+    this revision is up but does not answer, `mute` those whose server does not answer that copies in turns replace;
+    `given` has, by node and file, the digest of a key that containers got from another user's file. Only a preflight
+    fills the rest: `away` are the nodes without facts, `spans` when each node answered, `peers` what the nodes found of
+    each other.
     """
 
     revision: Revision
@@ -68,6 +69,7 @@ class Situation:
     choices: Choices = Choices()
     broken: frozenset[str] = frozenset()
     unproven: frozenset[str] = frozenset()
+    mute: frozenset[str] = frozenset()
     given: Mapping[tuple[str, str], str] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)

@@ -125,6 +125,11 @@ class Stored:
             if isinstance(m, Mapping)
         )
 
+    @property
+    def places(self) -> tuple[tuple[str, str, int | None], ...]:
+        """The node, role and port of each member."""
+        return tuple((one.name, one.role, one.port) for one in self.members)
+
     def _node(self, member: Mapping[str, Any]) -> str:
         return self.nodes.get(str(member.get("address", "")), str(member.get("name", "?")))
 

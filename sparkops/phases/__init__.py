@@ -31,10 +31,6 @@ PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
 }
 
 
-IN_TURNS = ("stop what is replaced", KEY_PHASE, "free memory", "start containers", "wait for the engines")
-"""With the phase after them, done for one copy after the other if their endpoint can continue to answer."""
-
-
 def compile_deploy(s: Situation, play: StepsPlay, known: Mapping[str, Names] | None = None) -> Plan:
     """The plan that starts the situation's revision; if it already serves, the plan only asks its APIs.
 

@@ -41,13 +41,15 @@ def fitting(stopped: Iterable[DeployedRevision]) -> list[DeployedRevision]:
     return found
 
 
-def behind(one: DeployedRevision, other: DeployedRevision) -> bool:
-    """Whether this one's servers run behind the proxy of the other, which a deploy replaces one copy after the other.
+def half_replaced(one: DeployedRevision, other: DeployedRevision) -> bool:
+    """Whether a deploy replaces this one by the other, copy after copy; it is under way or was cut off.
 
-    That deploy is under way or was cut off.
+    The proxies come last, so those of the old one still run.
     """
-    fronts = ["proxy" in {container.role for _, container in it.running} for it in (one, other)]
-    return one.stored.deployment == other.stored.deployment and fronts == [False, True] and one.runs
+    if one.stored.deployment != other.stored.deployment or one.stored.places != other.stored.places:
+        return False
+    mine, others = ({container.role for _, container in it.running} for it in (one, other))
+    return "proxy" in mine and bool(others) and ("proxy" not in others or mine == {"proxy"}) and one != other
 
 
 def shares(one: DeployedRevision) -> Mapping[str, float]:

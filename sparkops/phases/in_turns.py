@@ -15,8 +15,9 @@ OF_A_TURN = (
 
 
 def can_repeat(play: StepsPlay) -> bool:
-    """Whether the play has no step of its own between these phases: such a step expects all nodes at once."""
-    return all(_of_a_turn(step) for step in play.steps[_block(play)])
+    """Whether the play has these phases and no step of its own between them: that would expect all nodes at once."""
+    actions = [step.action for step in play.steps[_block(play)]]
+    return actions == [RunPhase(phase) for phase in OF_A_TURN]
 
 
 def repeated(play: StepsPlay, count: int) -> StepsPlay:

@@ -72,7 +72,8 @@ def proxy_config(s: Situation) -> Iterator[Step]:
             path = config_path(s, member.name)
             auth = scripts.write(auth_path(s, member.name), "644", proxy.AUTH)
             yield step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", auth)
-            write, remove = scripts.write(path, "644", proxy.config(s.revision)), scripts.remove_file(path)
+            write = scripts.write(path, "644", proxy.config(s.revision))
+            remove = None if s.existing(member) else scripts.remove_file(path)
             title = "write the proxy's configuration"
             yield step(f"proxy-config.{member.name}", member.name, title, write, remove, QUIETLY)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
@@ -69,10 +70,10 @@ def rotation_turns(
 def _groups(restarting: Iterable[DeployedRevision]) -> list[set[str]]:
     """The nodes that must change their key together: those of each copy of a model, with what shares a node."""
     groups: list[set[str]] = []
-    for copy in (copy for one in restarting for copy in split(one.stored.engines)):
+    for copy in chain.from_iterable(split(one.stored.engines) for one in restarting):
         nodes = {rank.name for rank in copy}
-        alone = [group for group in groups if group.isdisjoint(nodes)]
-        groups = [*alone, nodes.union(*(group for group in groups if group not in alone))]
+        joined = [group for group in groups if group & nodes]
+        groups = [*(group for group in groups if group not in joined), nodes.union(*joined)]
     return groups
 
 

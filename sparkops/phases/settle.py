@@ -41,10 +41,13 @@ def _kept(s: Situation) -> frozenset[str]:
 def _superseded(s: Situation, one: DeployedRevision, keep: frozenset[str]) -> Iterator[NodeContainer]:
     """The containers of a revision that go; of one that is kept or runs beside this one, none that can run.
 
+    What is replaced and was never whole goes, too.
+
     Other nodes than those that this deploy acts on anyway need not be there now.
     """
     ours = {member.name for member in s.revision.members} | {node for node, _, _ in s.replaced}
-    runs = one.runs and one.stored.hash not in s.unproven
+    half = bool(one.missing) and any(stored.hash == one.stored.hash for _, stored, _ in s.replaced)
+    runs = one.runs and one.stored.hash not in s.unproven and not half
     stays = runs or one.stored.hash in {s.revision.hash, *keep, *s.choices.keep}
     for node, container in one.parts if not one.stored.newer else ():
         if node in ours and not (stays and (container.runs or container.kept)):

@@ -17,6 +17,9 @@ FORGIVEN = 4
 GRAPHS = "sparkops: CUDA graphs "
 """Begins the entry script's verdict on CUDA graphs across nodes: they work, hang, or are off."""
 
+COOLDOWN = 6
+"""Seconds after which the proxy asks a server again that did not answer (`node_commands/proxy.py`: 5)."""
+
 ANSWER_STALL = 20.0
 """Seconds for which an unchanged wrong answer is asked for again."""
 
@@ -38,12 +41,16 @@ def serve_front(s: Situation) -> Iterator[Step]:
 
 
 def await_member(s: Situation, member: Member, restarts: int) -> Wait:
-    """Poll the container's state, and the health of the API that it serves or works for."""
+    """Poll the container's state, and the health of the API that it serves or works for.
+
+    A plan goes on without a worker's node once the head answers, but not where a later turn needs this node.
+    """
     front = s.revision.copy_of(member)[0]
     made = s.todo(member) in ("run", "replace")
     says = GRAPHS if made and member.role == "head" and s.graphs(member) else ""
     wait = _await(s.revision.container(member), member, front, restarts, s.choices, says)
-    return wait if front is member else replace(wait, through=load_id(front.name, front.role))
+    later = s.partial and any(one.name == member.name for one in s.revision.proxies)
+    return wait if front is member or later else replace(wait, through=load_id(front.name, front.role))
 
 
 def restarts_allowed(s: Situation, member: Member) -> int:
@@ -101,10 +108,6 @@ def _asked(s: Situation, member: Member) -> Step:
     title = f"ask {s.revision.served} at {api_url(member)}"
     wait = await_answer(question(s, member), s.choices)
     return step(f"ask.{member.name}.{member.role}", member.name, title, wait)
-
-
-COOLDOWN = 6
-"""Seconds after which the proxy asks a server again that did not answer (`node_commands/proxy.py`: 5)."""
 
 
 def pause(node: str) -> Step:

@@ -4,10 +4,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts, Lock
+from sparkops.core.history import unfinished_restarts
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
 from sparkops.errors import Ambiguous, Refused, SparkopsError, Unreachable, UsageError
-from sparkops.phases.beside import behind
+from sparkops.phases.beside import half_replaced
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
@@ -124,12 +125,12 @@ def find_deployment(
 ) -> DeployedRevision:
     """The named deployment, else the only one; raises Refused or UsageError. `option` is what stands before a name.
 
-    While a deploy replaces its copies, it is the revision whose proxy runs.
+    What a restart stopped that was cut off counts as running. While a deploy replaces copies, the old revision counts.
     """
-    found = current(facts, session.names)
+    found, stopped = current(facts, session.names), to_restart(session, facts)
     named = [revision for revision in found if revision.stored.answers_to(name)]
-    chosen = [revision for revision in named if revision.runs] or named
-    chosen = [one for one in chosen if not any(behind(one, other) for other in chosen)]
+    chosen = [revision for revision in named if revision.runs or revision.stored.hash in stopped] or named
+    chosen = [one for one in chosen if not any(half_replaced(other, one) for other in chosen)]
     if not chosen and name is not None:
         raise unknown_deployment(session, found, name)
     if not chosen:
@@ -141,6 +142,11 @@ def find_deployment(
         ways = " or ".join(dict.fromkeys(f"{option}{called(session, one.stored, chosen)}" for one in chosen))
         raise Ambiguous(f"several deployments are on these nodes: {names}", hint=f"name one of them: {ways}")
     return chosen[0]
+
+
+def to_restart(session: Session, facts: Mapping[str, Facts]) -> frozenset[str]:
+    """The hashes of what a `restart` or `key rotate` that was cut off was to stop and start again."""
+    return unfinished_restarts((known.history for known in facts.values()), session.cut_off)
 
 
 def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name: str) -> SparkopsError:

@@ -85,6 +85,29 @@ def test_what_a_killed_change_of_the_key_or_a_killed_restart_stopped_starts_when
     assert lab.json("status", "--strict")["cut_off"] == []
 
 
+@pytest.mark.parametrize("words", [("key", "rotate"), ("restart",)])
+def test_a_killed_restart_is_found_again_beside_what_an_earlier_deploy_replaced(
+    lab: Lab, words: tuple[str, ...]
+) -> None:
+    lab.deploy("solo", "--name", "old", "--limit", "node1")
+    lab.deploy("solo", "--name", "a", "--limit", "node1")
+    assert any(lab.killed(at, *words) and lab.state()["a"] == "stopped" for at in range(3, 9))
+    lab.cli(*words, code=0)
+    assert lab.state()["a"] == "serving"
+
+
+def test_a_rotation_of_two_is_not_over_once_one_of_them_starts(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1", *HALF)
+    lab.deploy("solo", "--name", "b", "--limit", "node1", "--alongside", *HALF)
+    rotate = ("key", "rotate", "--deployment", "a")
+    assert any(lab.killed(at, *rotate) and {*lab.state().values()} == {"stopped"} for at in range(4, 10))
+    lab.cli("restart", "a", code=0)
+    assert lab.json("status", code=None)["cut_off"], "b is still stopped"
+    lab.cli(*rotate, code=0)
+    assert lab.state() == {"a": "serving", "b": "serving"}
+    assert lab.json("status", "--strict")["cut_off"] == []
+
+
 def test_one_key_for_copies_and_a_neighbour_changes_copy_by_copy(lab: Lab) -> None:
     lab.deploy("2x-solo", *HALF)
     lab.deploy("solo", "--name", "side", "--limit", "node2", "--alongside", *HALF)

@@ -130,3 +130,75 @@ def test_a_play_with_its_own_step_between_the_phases_of_a_copy_replaces_all_at_o
     given = ("topology=2x-solo", f"recipe={tmp_path}/shorter.yml", "name=mine")
     ran = lab.cli("play", str(tmp_path / "play.yml"), *(word for one in given for word in ("-e", one)), code=0)
     assert ("start containers (1 of 3)" in ran.told) is in_turns
+
+
+def test_a_deploy_that_is_run_again_stops_no_old_server_while_a_new_one_loads(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    words = ("deploy", "--topology", "2x-solo", *SHORTER)
+    cut = 0
+    for at in range(8, 15):
+        assert lab.killed(at, *words)
+        if lab.serves("node2", 8001) and not lab.serves("node1", 8001):
+            cut += 1
+            watched = Watched(lab, 200)
+            lab.json(*words)
+            assert watched.fewest == 1, at
+            assert [silent for silent, _ in groupby(watched.silent)] in ([False, True, False], [False]), at
+        lab.anew()
+        lab.deploy("2x-solo")
+    assert cut > 1
+
+
+def test_an_old_server_that_still_loads_is_replaced_first(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    with lab.trouble("node2", "reboot"):
+        assert not lab.serves("node2", 8001)
+    lab.mark()
+    watched = Watched(lab, 200)
+    lab.json("deploy", "--topology", "2x-solo", *SHORTER)
+    assert stops(lab)[:2] == ["node2", "node1"]
+    assert [silent for silent, _ in groupby(watched.silent)] == [False, True, False]
+
+
+def test_a_rollback_after_a_killed_deploy_goes_back_to_what_served_before(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--set", "args.max-model-len=1024")
+    lab.deploy("2x-solo")
+    served, words = lab.running(), ("deploy", "--topology", "2x-solo", *SHORTER)
+    for at in range(5, 40):
+        if not lab.killed(at, *words):
+            break
+        lab.anew()
+        if lab.running() == served:
+            continue
+        if any("-proxy-" in name and (node, name) in served for node, name in lab.running()):
+            lab.json("rollback")
+            assert lab.running() == served, at
+        else:
+            lab.json(*words)
+            lab.json("rollback")
+
+
+def test_a_copy_that_fails_leaves_the_configuration_that_the_proxy_reads(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    for node in lab.world.nodes.values():
+        for one in node.engine.containers.values():
+            one.labels = {**one.labels, "sparkops.spec": "1"}
+    files = {path for path in lab.node("node1").files if "/config/" in path}
+    assert lab.json("plan", "--topology", "2x-solo")["changed"] is False
+    lab.world.boot(BootRule.flag("4096", EngineBoot(crashes=True, log=("boom",))))
+    assert lab.json("plan", "--topology", "2x-solo", "--refresh")["impact"]["in_turns"] is True
+    lab.json("deploy", "--topology", "2x-solo", "--refresh", code=5)
+    assert {path for path in lab.node("node1").files if "/config/" in path} == files
+
+
+def test_a_refresh_with_nothing_to_do_announces_nothing(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    assert lab.json("plan", "--topology", "2x-solo", "--refresh")["impact"]["in_turns"] is False
+
+
+def test_two_deployments_of_one_name_on_different_nodes_are_never_taken_for_one(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("2x-solo", "--limit", "node1,node2", "--name", "d")
+    lab.deploy("solo", "--limit", "node3", "--name", "d")
+    for words in (("restart", "d"), ("key", "--deployment", "d"), ("key", "rotate", "--deployment", "d")):
+        assert "several deployments" in lab.json(*words, code=2)["error"]["message"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sparkops.core.condition import REPLACE_SECONDS, serving_probe
+from sparkops.core.condition import REPLACE_SECONDS, ServingProbe, serving_probe
 from sparkops.core.facts import Facts
 from sparkops.core.facts.models import complete
 from sparkops.core.impact import loads
@@ -12,6 +12,7 @@ from sparkops.core.revise import revise
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Choices, Situation
 from sparkops.core.stored import Stored
+from sparkops.core.turns import replaced_in_turns
 from sparkops.node_commands import scripts
 from sparkops.phases.parts import deployed_revisions
 from sparkops.phases.parts import question as stored_question
@@ -43,7 +44,8 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     choices = Choices(options.alongside, options.refresh, options.at_once, options.limits, keep=options.keep)
     known = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
     situation = replace(known, peers=draft.peers)
-    return draft, replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))
+    situation = replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))
+    return draft, replace(situation, mute=_mute(situation, session))
 
 
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
@@ -96,9 +98,23 @@ def _unproven(situation: Situation, session: Session) -> frozenset[str]:
     return frozenset(it for it in doubtful if not _came_up(replaced[it], situation.facts, session))
 
 
+def _mute(situation: Situation, session: Session) -> frozenset[str]:
+    """Return the nodes whose replaced server does not answer, if its copies are replaced one after the other."""
+    before = replaced_in_turns(situation)
+    if before is None:
+        return frozenset()
+    answer = {node for node, one in _heard(before, situation.facts, session).items() if one.serves}
+    return frozenset(one.name for one in before.engines if one.port is not None) - answer
+
+
 def _came_up(stored: Stored, facts: Mapping[str, Facts], session: Session) -> bool:
     """Whether an engine listens: it does so once the model is loaded."""
+    return any(not one.coming for one in _heard(stored, facts, session).values())
+
+
+def _heard(stored: Stored, facts: Mapping[str, Facts], session: Session) -> dict[str, ServingProbe]:
+    """What the engines of a revision answer, by node; without those that are not reached."""
     engines = [one for one in stored.engines if one.port is not None and one.name in facts]
     questions = {one.name: scripts.serving(stored_question(facts, stored, one), REPLACE_SECONDS) for one in engines}
-    told = session.ask(questions).values()
-    return any(isinstance(one, Result) and not serving_probe(one.stdout).coming for one in told)
+    told = session.ask(questions)
+    return {node: serving_probe(one.stdout) for node, one in told.items() if isinstance(one, Result)}

@@ -8,7 +8,7 @@ from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Ambiguous, Refused, UsageError
 from sparkops.files.playbooks import built_in
-from sparkops.phases.beside import fitting, in_the_way, startable
+from sparkops.phases.beside import fitting, half_replaced, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
@@ -125,15 +125,16 @@ def _wanted(
         found = [one for one in here if one.complete and one.stored.hash in cut.started]
         if len(found) == len(cut.started):
             return found
-    if half := [one for one in chosen if one.runs and one.complete and _half_replaced(one, chosen)]:
+    cut_off = {node for run in session.cut_off if run.begin.verb == "deploy" for node in run.nodes}
+    halves = (one for one in chosen if (one.kept and one.nodes & cut_off) or _half_replaced(one, chosen))
+    if half := [one for one in halves if one.runs and one.complete]:
         return half
     return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
 
 
 def _half_replaced(one: DeployedRevision, others: Iterable[DeployedRevision]) -> bool:
     """Whether a deploy was cut off that replaced its copies one after the other."""
-    same = (other for other in others if other.runs and other.stored.deployment == one.stored.deployment)
-    return any(one.stored.hash in other.replaced for other in same)
+    return any(half_replaced(one, other) for other in others)
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:

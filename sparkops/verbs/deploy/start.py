@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.facts import Facts
-from sparkops.core.history import unfinished_restarts
 from sparkops.core.impact import usual_seconds
 from sparkops.core.plan import Phase, Plan, Result
 from sparkops.core.situation import Choices
@@ -31,6 +30,7 @@ from sparkops.session.find_deployment import (
     nothing_kept,
     on_selected,
     ours_to_change,
+    to_restart,
 )
 from sparkops.session.open import reached
 from sparkops.session.session import Session
@@ -82,8 +82,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     name = one.stored.deployment
     everything = [other for other in deployed_revisions(facts) if other.runs]
     others = in_the_way(one, everything)
-    cut = unfinished_restarts((known.history for known in facts.values()), session.cut_off)
-    if not one.runs and one.stored.hash not in cut:
+    if not one.runs and one.stored.hash not in to_restart(session, facts):
         start = f"start it: `sparkops start {called(session, one.stored, current(facts, session.names))}`"
         raise Refused(f"{one.title} is stopped", hint=go_back(session, one.stored) if others else start)
     session.require(member.name for member in one.stored.members)

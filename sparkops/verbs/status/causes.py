@@ -14,7 +14,7 @@ from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.inventory import Inventory
 from sparkops.core.known_ends import SERVED
 from sparkops.core.stored import Stored, StoredMember
-from sparkops.phases.beside import behind, in_the_way
+from sparkops.phases.beside import half_replaced, in_the_way
 from sparkops.phases.parts import DeployedRevision, cut_off, unlike_keys
 from sparkops.session.away import AwayNodes, unreachable
 from sparkops.session.start_problem import LINK, LINK_DOWN, ONE_KEY, UNLIKE_KEYS
@@ -138,7 +138,7 @@ def displaced(
     stop = f"stop the rest of it: `sparkops stop {commands.name}`"
     if not others or (one.complete and not one.kept) or (answers and not one.complete):
         return None
-    if front := next((other for other in others if behind(one, other)), None):
+    if front := next((other for other in others if half_replaced(other, one)), None):
         return Reason(node, f"only a part of it runs, behind the proxy of {front.title}", commands.again)
     if not one.complete:  # its other containers were removed, by an undo or by a later deploy
         return Reason(node, f"only a part of it is left, beside {others[0].title}", stop)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import chain
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import unfinished_restarts
 from sparkops.core.situation import Choices, reads_home_key
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
@@ -17,7 +16,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, front_of, lock_for, ours_to_change
+from sparkops.session.find_deployment import find_deployment, front_of, lock_for, ours_to_change, to_restart
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.start_problem import start_problem
@@ -50,7 +49,7 @@ def _key(options: KeyOptions, session: Session) -> Answer:
 
 def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:
     """Write the new key to every file that has the old one, and restart the containers that read it at their start."""
-    cut = unfinished_restarts((known.history for known in facts.values()), session.cut_off)
+    cut = to_restart(session, facts)
     targets, nodes = _together(facts, revision, cut)
     restarting = [one for one in targets if one.runs or one.stored.hash in cut]
     idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
@@ -80,7 +79,8 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
         return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
     if session.lock(chain(idle, (member.name for one in targets for member in one.stored.members))):
         return _key(options, session)
-    session.about(revision.stored.deployment, restarts=[one.stored.hash for one in restarting])
+    for one in restarting or [revision]:
+        session.about(one.stored.deployment, restarts=[one.stored.hash] if restarting else ())
     for text in _effects(restarting, turns):
         session.report.note(text)
     for name in session.lost:
