@@ -82,10 +82,14 @@ def fits(here: Here) -> Iterator[Said]:
 
 
 def _too_small(here: Here, memory: Memory) -> Said | None:
-    """A failure if the share has no room for the KV cache, however much memory is free."""
+    """A failure if the share has no room for the KV cache, however much memory is free; and who holds what it needs."""
     found = estimate(here.s.effective, here.s.placement.shape, memory.total_kib)
-    hint = f"would fit: {', or '.join(found.would_fit)}" if found.would_fit else ""
-    return fail(found.too_small, hint) if found.too_small else None
+    if not found.too_small:
+        return None
+    free = memory.free_after_drop_kib + held(here, memory)
+    first = holders(here, memory) if (found.least_share or 0) * memory.total_kib > free else []
+    hints = [one.cure for one in first] + ([f"would fit: {', or '.join(found.would_fit)}"] if found.would_fit else [])
+    return fail(found.too_small, "; then ".join(hints))
 
 
 def share_too_small(here: Here) -> bool:

@@ -186,11 +186,13 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     return tuple(one for one in found if one.nodes)
 
 
-def stopped_before(nodes: Iterable[NodeHistory], deployment: str, run: PastRun) -> bool:
-    """Whether the last run that settled this deployment before that one began was a stop, or about another one."""
+def stopped_before(nodes: Sequence[NodeHistory], deployment: str, digest: str, run: PastRun) -> bool:
+    """Whether the last run that settled this revision before that one began stopped it, or was about another one."""
+    rollbacks = {note.run for one in nodes for note in one.notes if digest in note.stopped}
     ends = (note for one in nodes for note in one.notes if note.event == "end" and deployment in note.settled)
     last = max((note for note in ends if note.at <= run.begin.at), key=lambda note: note.at, default=None)
-    return last is not None and (last.verb == "stop" or (last.verb == "deploy" and last.deployment != deployment))
+    stops = last is not None and (last.verb == "stop" or last.run in rollbacks)
+    return stops or (last is not None and last.verb == "deploy" and last.deployment != deployment)
 
 
 def stopped_for(nodes: Iterable[NodeHistory], started: Set[str]) -> frozenset[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from support import serving
+
 STANDIN = ("--set", "env.LAB_ENGINE=standin")
 CLUSTER = ("cluster", *STANDIN, "--set", "env.SPARKOPS_BACKOFF=1")
 PAIR = ("2x-solo", *STANDIN)
@@ -104,6 +106,15 @@ def test_cluster_to_pair_and_back(lab):
     assert lab.everywhere() == cluster, "the containers that were kept are started again"
     assert lab.ray_nodes() == 2
     assert lab.ask().tokens == 4
+
+
+def test_copies_behind_litellm_get_a_new_setting_one_after_the_other_and_no_request_fails_there(lab):
+    (endpoint,) = lab.deploy(*PAIR)["endpoints"]
+    with serving.Client(endpoint["url"], lab.key(), pause=0.2) as client:
+        lab.deploy(*PAIR, "--set", "args.max-num-seqs=7")
+    # While the proxy itself restarts, at the end, nobody is at its port.
+    assert {answer for answer in client.answers if not answer.startswith("0 ")} == {"whole"}, client.answers
+    lab.deploy(*CLUSTER)
 
 
 @contextlib.contextmanager

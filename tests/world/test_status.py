@@ -366,3 +366,14 @@ def test_what_is_stopped_since_a_run_without_a_name_was_cut_off_is_no_success(la
             codes.add(document["exit_code"])
         lab.cli("stop", "--remove", code=0)
     assert codes == {5}
+
+
+def test_what_a_finished_rollback_stopped_is_not_held_against_a_later_run(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1")
+    lab.deploy("cluster", "--name", "b")
+    lab.cli("rollback", code=0)
+    words = ("deploy", "--topology", "solo", "--name", "c", "--limit", "node1")
+    assert any(lab.killed(at, *words) and lab.state()["a"] == "stopped" for at in range(5, 15))
+    reasons = [one["text"] for one in lab.json("status", "--strict", code=5)["reasons"]]
+    assert any(text.startswith("a is stopped since") for text in reasons)
+    assert not any(text.startswith("b is") for text in reasons)

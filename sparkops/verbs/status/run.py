@@ -126,7 +126,8 @@ def _stopped_by(one: Looked, runs: Sequence[PastRun], past: Mapping[str, NodeHis
     nodes, ended = {member.name for member in one.stored.members}, seconds(one.revision.ended) + SKEW
     about = (run for run in reversed(runs) if run.begin.deployment or run.begin.verb in ("stop", "rollback"))
     here = [past[name] for name in nodes if name in past]
-    found = (run for run in about if nodes & {*run.nodes} and not stopped_before(here, one.stored.deployment, run))
+    stored, there = one.stored, (run for run in about if nodes & {*run.nodes})
+    found = (run for run in there if not stopped_before(here, stored.deployment, stored.hash, run))
     return next((run for run in found if seconds(run.begin.at) <= ended), None)
 
 
