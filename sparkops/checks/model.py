@@ -98,15 +98,21 @@ def lacking_gib(here: Here, need: NeededModel) -> float | None:
 
 def _size(here: Here, need: NeededModel) -> str:
     """The size of what the node lacks, and the node that has the whole model, if one does."""
-    found, pinned = need.found(here.facts), here.s.commit(need)
+    found = need.found(here.facts)
     have = [one for one in found.files if one.state == "there"] if isinstance(found, Model) else []
-    for node, facts in here.s.facts.items():
-        other = need.usable(facts)
-        if other is not None and other.revision == (pinned or other.revision):
-            lacks = sum(one.size_bytes for one in other.files if one not in have)
-            return f"{bytes_text(lacks)}, which {node} has"
+    node = _having(here, need)
+    if node and (other := need.usable(here.s.facts[node])):
+        lacks = sum(one.size_bytes for one in other.files if one not in have)
+        return f"{bytes_text(lacks)}, which {node} has"
     size = lacking_gib(here, need)
     return f"about {size:.0f} GiB" if size else ""
+
+
+def _having(here: Here, need: NeededModel) -> str:
+    """The first node that has the whole model, in the commit that the plan names; empty if none has."""
+    pinned = here.s.commit(need)
+    usable = ((node, need.usable(facts)) for node, facts in here.s.facts.items())
+    return next((node for node, model in usable if model and model.revision == (pinned or model.revision)), "")
 
 
 def weights_gib(here: Here, need: NeededModel) -> float | None:
@@ -134,4 +140,7 @@ def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     pinned = here.s.revision.model_revision if need.role == "model" else None
     name = f"{need.name.model}@{pinned}" if pinned else str(need.name)
     left_out = "".join(f" --exclude '{glob}'" for glob in need.exclude)
-    return (f"get it ({what}): " if what else "") + f"sparkops model fetch {shlex.quote(name)}{left_out}"
+    having = _having(here, need)
+    ours = [node.name for node in here.s.placement.nodes]
+    limit = f" --limit {','.join((*ours, having))}" if having and having not in ours and not part else ""
+    return (f"get it ({what}): " if what else "") + f"sparkops model fetch {shlex.quote(name)}{left_out}{limit}"

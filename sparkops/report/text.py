@@ -29,6 +29,9 @@ _OF_ALL = ("stop", "start", "restart", "rollback", "cleanup", "status", "logs", 
 _OF_NO_NAME = ("", "--follow", "--previous", "--check")
 """What follows such a verb in advice that names no deployment."""
 
+_SOURCE = re.compile(r" --from (\S+)")
+"""A node that advice copies from: it must be among those of `--limit`."""
+
 _PASSWORD = re.compile(r"(\bsparkops (?!-)[^;`\"]*?) --ask-become-pass\b")
 """Advice that asks for the sudo password; what is whole already begins with an option."""
 
@@ -85,6 +88,8 @@ class How:
             words = text[found.end() :].partition("`")[0]
             kept = found[1] in _OF_NODES and "--limit" not in words
             command = self.on_these if kept or (found[1] in _OF_ALL and words.strip() in _OF_NO_NAME) else self.command
+            if kept and self.limit and (source := _SOURCE.search(words)):
+                command = f"{self.command} --limit {shlex.quote(f'{self.limit},{source[1]}')}"
             return f"{command} {found[1]}" if found[1] in self.verbs else found[0]
 
         return _ADVICE.sub(whole, text)

@@ -87,7 +87,9 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
 
 
 def _error(failure: StepFailure, why: str, hint: str | None) -> SparkopsError:
-    kind = Unreachable if failure.lost else StepFailed
+    read = most_telling([failure.evidence])
+    refused = read is not None and read[1].id == "sudo-refused"  # the node did nothing, as with a refused login
+    kind, hint = (Unreachable, None) if refused else (Unreachable if failure.lost else StepFailed, hint)
     return kind(f"{failure.node}: {failure.title}: {why}", node=failure.node, step=failure.title, hint=hint)
 
 

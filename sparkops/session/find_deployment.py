@@ -8,6 +8,7 @@ from sparkops.core.history import unfinished_restarts
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
 from sparkops.errors import Ambiguous, Refused, SparkopsError, Unreachable, UsageError
+from sparkops.files import deployments
 from sparkops.phases.beside import half_replaced
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
@@ -185,6 +186,18 @@ def on_selected(session: Session, everything: Sequence[DeployedRevision], name: 
         raise unknown_deployment(session, everything, name)
     selected = {node.name for node in session.selected}
     return [one for one in everything if one.stored.answers_to(name) and {node for node, _ in one.parts} & selected]
+
+
+def require_for(session: Session, everything: Sequence[DeployedRevision], names: Iterable[str]) -> None:
+    """Raise Unreachable for a selected node that is away, unless it has no part in what these names or hashes mean.
+
+    A node has a part if these revisions have a member there, or if this machine saw such a deployment there.
+    """
+    meant = [one for one in everything for name in names if one.stored.answers_to(name)]
+    nodes = {member.name for one in meant for member in one.stored.members}
+    for one in meant:
+        nodes.update(deployments.where(session.inventory.source, one.stored.deployment))
+    session.require(node.name for node in session.selected if not meant or node.name in nodes)
 
 
 def elsewhere(session: Session, revisions: Iterable[DeployedRevision]) -> Unreachable | None:

@@ -836,3 +836,37 @@ def test_nobody_is_told_to_give_a_deployment_less_memory_than_its_weights_need(
     refused = lab.json("plan", *beside, "--set", f"args.gpu-memory-utilization={wanted}", code=3)["error"]
     assert " stop chat)" in refused["hint"]
     assert ("deploy chat again with --set args.gpu-memory-utilization=0." in refused["hint"]) is fits
+
+
+@pytest.mark.parametrize("verb", [("start", GPT), ("rollback", GPT), ("rollback", "--to")])
+def test_a_deployment_starts_by_its_name_while_a_node_without_a_part_of_it_is_away(
+    lab_of: Callable[[int], Lab], verb: tuple[str, ...]
+) -> None:
+    lab = lab_of(3)
+    lab.deploy("cluster", "--limit", "node1,node2")
+    (served,) = lab.json("status")["deployments"]
+    lab.cli("stop", code=0)
+    lab.world.lose("node3")
+    words = (*verb, served["hash"][:8]) if "--to" in verb else verb
+    assert lab.json(*words)["changed"]
+    lab.cli("stop", "--limit", "node1,node2", code=0)
+    assert lab.json("start", code=4)["error"]["node"] == "node3", "it may have a part of what was stopped"
+    lab.world.lose("node2")
+    assert lab.json(*words, code=4)["error"]["node"] == "node2"
+
+
+def test_a_stop_that_reads_no_node_claims_nothing(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    for name in lab.names:
+        lab.fault(name, "unreachable")
+    ran = lab.cli("stop", code=4)
+    assert ran.out.strip() == "Nothing was stopped. It is unknown what runs on node1, node2."
+    assert "what node1, node2 runs may still serve" in ran.err
+    assert [*lab.json("stop", code=4)["unreachable"]] == ["node1", "node2"]
+
+
+def test_the_copy_of_an_image_and_of_a_model_reaches_the_node_that_has_it(lab: Lab) -> None:
+    lab.world.nodes["node2"].models.clear()
+    hint = lab.json("plan", "--topology", "solo", "--limit", "node2", code=3)["error"]["hint"]
+    assert "model fetch openai/gpt-oss-120b" in hint
+    assert "--limit node2,node1" in hint

@@ -105,7 +105,8 @@ def graph(facts: Mapping[str, Facts], peers: Mapping[str, Peers | Unread] | None
     ports = {End(node, port.name): port for node, known in facts.items() for port in known.ports}
     heard, strange = _heard(ports, peers or {})
     hearing = strange.union(*heard)
-    groups = _joined([*heard, *_by_subnet(ports, hearing)])
+    loops = frozenset(end for group in _joined(heard) if len({end.node for end in group}) == 1 for end in group)
+    groups = _joined([*heard, *_by_subnet({end: port for end, port in ports.items() if end not in loops}, hearing)])
     order = {end: place for place, end in enumerate(ports)}
     ends = [tuple(sorted(group, key=order.__getitem__)) for group in groups]
     segments = (Segment(group, hearing.issuperset(group)) for group in sorted(ends, key=lambda group: order[group[0]]))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from sparkops.checks.access import REFUSED
 from sparkops.checks.check import LINKS
 from sparkops.checks.docker import docker_problem
 from sparkops.checks.memory_fits import free_without
@@ -15,6 +16,7 @@ from sparkops.core.utilization import OLD_UTILIZATION, WHOLE
 from sparkops.phases.beside import shares
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
+from sparkops.remote.connect_errors import Unreached
 from sparkops.session.away import unreachable
 from sparkops.session.find_deployment import current
 from sparkops.session.peers import ask_peers, hears
@@ -30,11 +32,13 @@ def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft
     """Return the draft on the best nodes; it says which, if not all selected nodes are one copy.
 
     Raises Unreachable for a node that does not answer, if this machine saw the deployment there, or if it is among the
-    first ones and the deployment is nowhere else.
+    first ones and the deployment is nowhere else; and for a node whose sudo refuses the password.
     """
     if not draft.placement.open:
         return draft
     facts = session.facts(only=READS)
+    refused = (name for name, lost in session.away.items() if isinstance(lost, Unreached) and lost.kind == REFUSED)
+    session.require(name for name in refused if name in session.names)
     draft = replace(draft, peers=heard(draft.placement, session, facts))
     found = rechosen(options, draft, facts)
     lost = [name for name in found.nodes if name in session.away]

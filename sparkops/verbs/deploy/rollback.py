@@ -23,6 +23,7 @@ from sparkops.session.find_deployment import (
     nothing_kept,
     on_selected,
     ours_to_change,
+    require_for,
 )
 from sparkops.session.open import reached
 from sparkops.session.session import Session
@@ -38,7 +39,6 @@ SEE = "`sparkops rollback --check` shows what would be started"
 def rollback(options: RollbackOptions, report: Report) -> Answer:
     """Stop what runs and start what it replaced, also under another deployment name, or what `to` names."""
     with reached(options.where, report) as session:
-        session.require(node.name for node in session.selected)
         session.deployment = options.deployment or ""
         if not options.check:
             lock_for(session, options.deployment)
@@ -47,8 +47,8 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
 
 def _rollback(options: RollbackOptions, session: Session) -> Answer:
     facts = session.containers()
-    session.require(node.name for node in session.selected)
     everything = deployed_revisions(facts)
+    require_for(session, everything, options.to or filter(None, [options.deployment]))
     chosen = on_selected(session, everything, options.deployment)
     past = [known.history for known in facts.values()]
     about = chosen[0].stored.deployment if options.deployment and chosen else ""

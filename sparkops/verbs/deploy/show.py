@@ -142,7 +142,9 @@ def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
     stopped, removed = document.get("stopped", ()), document.get("removed", ())
     check = document.get("check")
     if not (stopped or removed):
-        yield "No sparkops deployment was running on these nodes."
+        unknown = ", ".join(document.get("unreachable", ()))
+        none = f"Nothing was stopped. It is unknown what runs on {unknown}."
+        yield none if unknown else "No sparkops deployment was running on these nodes."
         return
     for word, rows in (("stop", stopped), ("remove", removed)):
         if rows:

@@ -30,6 +30,7 @@ from sparkops.session.find_deployment import (
     nothing_kept,
     on_selected,
     ours_to_change,
+    require_for,
     to_restart,
 )
 from sparkops.session.open import reached
@@ -48,7 +49,7 @@ def start(options: StartOptions, report: Report) -> Answer:
 
 def _start(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
-    session.require(node.name for node in session.selected)
+    require_for(session, deployed_revisions(facts), filter(None, [options.deployment]))
     targets = _to_start(session, facts, options.deployment)
     ours_to_change(one.stored for one in targets)
     targets = _able(session, facts, targets)

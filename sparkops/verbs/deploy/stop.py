@@ -15,6 +15,7 @@ from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
+from sparkops.session.away import AwayNodes
 from sparkops.session.execute import tried
 from sparkops.session.find_deployment import elsewhere, lock_for, on_selected, ours_to_change
 from sparkops.session.open import reached
@@ -44,19 +45,19 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     # A second plan, which a failure stops: a note may only be removed after the container that it names.
     plans = (stops, Plan("stop", None, orphans, on_failure="stop"))
     if options.check:
-        checked = {"check": True, "steps": [row for plan in plans for row in steps(plan)]}
+        checked: dict[str, Any] = {"check": True, "steps": [row for plan in plans for row in steps(plan)]}
+        checked["unreachable"] = _unknown(session, targets).reasons
         return Answer(_document(targets, {step.id for step in stops.steps}) | checked)
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _stop(options, session)
     outcome, error = tried(with_sudo(plans[0], session.sudo), session)
     if error is None:
         _, error = tried(with_sudo(plans[1], session.sudo), session)
-    if error is None and _matters(session, targets):
-        error = session.away.error
-        if error is not None:
-            again = _typed("stop", options)
-            what = f"what {error.node} runs may still serve; when it is back, run `{again}` again"
-            error.hint = "\n".join(filter(None, (error.hint, what)))
+    unknown = _unknown(session, targets)
+    if error is None and (error := unknown.errors):
+        again, names = _typed("stop", options), ", ".join(unknown)
+        what = f"what {names} runs may still serve; when that is mended, run `{again}` again"
+        error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
         error = elsewhere(session, chosen)
     if error is None:
@@ -65,7 +66,7 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     document = _document(targets, done)
     starts = document["stopped"] and error is None and not all(_displaced(facts, one, targets) for one in targets)
     to_start = f"To start again what was stopped: `{_typed('start', options)}`" if starts else None
-    return Answer(document | {"next": to_start}, error=error)
+    return Answer(document | {"next": to_start, "unreachable": unknown.reasons}, error=error)
 
 
 def _typed(verb: str, options: StopOptions) -> str:
@@ -105,8 +106,8 @@ def _displaced(facts: Mapping[str, Facts], one: DeployedRevision, targets: Seque
     return bool(in_the_way(one, [other for other in others if not left_over(facts, other)]))
 
 
-def _matters(session: Session, targets: Sequence[DeployedRevision]) -> bool:
-    """Whether an unreachable node may still run what was to be stopped."""
-    selected = {node.name for node in session.selected}
-    members = {member.name for target in targets for member in target.stored.members}
-    return any(name in selected or name in members for name in session.away)
+def _unknown(session: Session, targets: Sequence[DeployedRevision]) -> AwayNodes:
+    """The unreachable nodes that may still run what was to be stopped."""
+    selected = [node.name for node in session.selected]
+    members = [member.name for target in targets for member in target.stored.members]
+    return session.away.among(dict.fromkeys((*selected, *members)))
