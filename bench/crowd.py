@@ -48,6 +48,9 @@ FAULTS = {
 """By fault, the check that names it: one of `preflight`, or, as its name begins with cx7-, one of `fabric`."""
 
 SILENT = ("node-hangs", "garbage", "unreachable")
+UNKNOWN = (*SILENT, "no-docker-group")
+"""What such nodes run cannot be read."""
+
 EVERY = 20
 BAD = ("warn", "fail")
 SPARKOPS = (sys.executable, "-m", "sparkops")
@@ -95,8 +98,9 @@ def judge(nodes: int, lab: Path) -> Iterator[str]:
     for node in said["preflight"]["nodes"]:
         if node["verdict"] in BAD and node["name"] not in faulty:
             yield f"preflight blamed {node['name']}: {[one['id'] for one in node['checks'] if one['status'] in BAD]}"
-    if {*said["status"]["unreachable"]} != silent:
-        yield f"status: silent are {sorted(said['status']['unreachable'])}, not {sorted(silent)}"
+    unknown = {name for name, fault in faulty.items() if fault in UNKNOWN}
+    if {*said["status"]["unreachable"]} != unknown:
+        yield f"status could not read {sorted(said['status']['unreachable'])}, not {sorted(unknown)}"
     print(f"{len(faulty)} of {nodes} nodes are faulty")
 
 

@@ -113,6 +113,18 @@ def test_a_stock_node_serves_through_sudo_with_a_password_that_appears_nowhere(e
     assert lab.running() == set()
 
 
+def test_a_wrong_sudo_password_ends_with_4_wherever_it_is_met_and_passes_over_no_node(empty):
+    lab = empty
+    with lab.trouble("node2", "sudo-password"):
+        wrong = {"SPARKOPS_BECOME_PASSWORD": "wrong"}
+        ran = lab.cli("cache", "permit", "--ask-become-pass", "--yes", code=4, **wrong)
+        assert "cause: sudo refused the password" in ran.err
+        assert "add --ask-become-pass" not in ran.err
+        refused = lab.behind_sudo("deploy", "--topology", "solo", password="wrong", code=4)
+        assert "error: node2: sudo refused the password" in refused.err
+    assert lab.running() == set()
+
+
 def test_a_fixing_rule_is_needed(empty, until):
     """The others are held against the same engine in tests/world/test_needed_rules.py."""
     lab = empty
