@@ -19,7 +19,7 @@ from sparkops.verbs.memory.options import MemoryOptions
 def memory(context: click.Context, /, watch: bool, every: float) -> MemoryOptions:
     """Show what uses the memory of each node.
 
-    Growth and time left come from the log of `sparkops cache schedule`, after some hours. Unaccounted is memory of no
+    Growth and time left come from the log of `sparkops cache schedule`, after some hours. Rest is memory of no
     process and no kernel cache: mostly the GPU's.
     """
     if watch and line(context).flags.get("json"):
