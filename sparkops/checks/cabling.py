@@ -66,10 +66,15 @@ def _all_reached(s: Situation) -> None:
 
 
 def _wrong(s: Situation, cabling: Cabling, away: Sequence[str] = ()) -> Iterator[Said]:
+    strange = {end.node for end in s.fabric.strange}
     found = [*miscablings(s.fabric, cabling)] or [*_unlike_addresses(s, cabling)]
+    found = [one for one in found if not (away and one.gap and strange.intersection(one.nodes))]
     for one in found[:FEW]:
-        unless = f", unless {some(away)} (not reached) is there" if one.gap and away else ""
-        yield Said("warn" if unless else "fail", one.problem + unless, one.remedy, nodes=one.nodes)
+        if away and one.gap:
+            problem = f"{one.problem}, unless {some(away)} (not reached) is there"
+            yield Said("warn", problem, f"find out first why {some(away)} was not reached", nodes=one.nodes)
+        else:
+            yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
     if len(found) > FEW:
         yield fail(f"{len(found) - FEW} more")
 

@@ -87,7 +87,8 @@ def _too_small(here: Here, memory: Memory) -> Said | None:
     if not found.too_small:
         return None
     free = memory.free_after_drop_kib + held(here, memory)
-    first = holders(here, memory) if (found.least_share or 0) * memory.total_kib > free else []
+    least = found.least_share or 0
+    first = holders(here, memory, least) if least * memory.total_kib > free else []
     hints = [one.cure for one in first] + ([f"would fit: {', or '.join(found.would_fit)}"] if found.would_fit else [])
     return fail(found.too_small, "; then ".join(hints))
 
@@ -138,8 +139,11 @@ class Holder:
     ours: bool = False
 
 
-def holders(here: Here, memory: Memory) -> list[Holder]:
-    """The deployments, containers and processes that the plan leaves alone and that hold much GPU memory."""
+def holders(here: Here, memory: Memory, least: float = 0.0) -> list[Holder]:
+    """The deployments, containers and processes that the plan leaves alone and that hold much GPU memory.
+
+    `least` is the share that the plan's engine needs, if that is more than it asks for.
+    """
     going = {found.id for _, found in here.going}
     everything = [(node, stored, one) for node, stored, one in deployed(here.s.facts) if one.runs]
     ours = {one.id: stored for node, stored, one in everything if one.role != "proxy" and node == here.name}
@@ -151,16 +155,16 @@ def holders(here: Here, memory: Memory) -> list[Holder]:
             found[where] = found.get(where, 0.0) + 1024 * (one.used_mib or 0)
     others = [stored for _, stored, _ in everything]
     return [
-        _deployment(stored, kib or stored.share * memory.total_kib, others, here)
+        _deployment(stored, kib or stored.share * memory.total_kib, others, here, least)
         if (stored := ours.get(where))
         else _stranger(where, kib, names.get(where))
         for where, kib in found.items()
     ]
 
 
-def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here) -> Holder:
+def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here, needed: float) -> Holder:
     name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
-    wanted = here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION)
+    wanted = max(needed, here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION))
     left = math.floor(100 * min(MOST_UTILIZATION, WHOLE - wanted)) / 100
     span = len(stored.copy_of(stored.engines[0])) if stored.engines else 1
     total = read(here.facts.meminfo).total_kib

@@ -84,12 +84,16 @@ class NodeHistory:
 
 @dataclass(frozen=True)
 class PastRun:
-    """One run over all nodes that it locked. `end` is None while it runs, or if it was cut off."""
+    """One run over all nodes that it locked. `end` is None while it runs, or if it was cut off.
+
+    `left` are the deployments that it was about and that no later run settled, if it was cut off.
+    """
 
     begin: Note
     nodes: tuple[str, ...]
     end: Note | None = None
     runs: bool = False
+    left: frozenset[str] = frozenset()
 
     @property
     def state(self) -> str:
@@ -174,16 +178,17 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
             if end.at > begin.at and where[end.run] & where[run]:
                 yield from end.settled
 
-    left = {
-        name: {run for run, one in _left_open(history.notes).items() if one.without(settled(run, one.begin))}
-        for name, history in nodes.items()
-    }
-    found = (
-        replace(one, nodes=tuple(name for name in one.nodes if one.begin.run in left[name]))
+    left: dict[str, dict[str, _Open]] = {}
+    for name, history in nodes.items():
+        for run, one in _left_open(history.notes).items():
+            if rest := one.without(settled(run, one.begin)):
+                left.setdefault(run, {})[name] = rest
+    return tuple(
+        replace(one, nodes=tuple(there), left=frozenset().union(*(it.left for it in there.values())))
         for one in runs(nodes)
-        if one.state == "cut off" and (one.begin.run in told or one.begin.verb not in SAY_FIRST)
+        if one.state == "cut off" and (there := left.get(one.begin.run))
+        if one.begin.run in told or one.begin.verb not in SAY_FIRST
     )
-    return tuple(one for one in found if one.nodes)
 
 
 def stopped_before(nodes: Sequence[NodeHistory], deployment: str, digest: str, run: PastRun) -> bool:
@@ -213,9 +218,9 @@ def unfinished_rollback(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], d
 
 
 def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -> frozenset[str]:
-    """The hashes of what these runs were to stop and start again; what they stopped counts as running."""
-    ids = {run.begin.run for run in runs}
-    noted = (note for history in nodes for note in history.notes if note.run in ids)
+    """The hashes of what these runs were to stop and start again, and no later run settled."""
+    left = {run.begin.run: run.left for run in runs}
+    noted = (note for history in nodes for note in history.notes if note.deployment in left.get(note.run, ()))
     return frozenset(digest for note in noted for digest in note.restarts)
 
 

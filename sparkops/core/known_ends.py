@@ -243,7 +243,7 @@ KNOWN = {
         "on the node: `sudo systemctl restart docker` (stops containers without a restart policy), then try again",
     ),
     "sudo-refused": KnownEnd(
-        r"incorrect password attempt",
+        r"^sudo: .*incorrect password attempt",
         "sudo refused the password",
         "type the password of the login user on this node, or set it in $SPARKOPS_BECOME_PASSWORD",
     ),

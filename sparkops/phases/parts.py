@@ -123,8 +123,8 @@ def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Cont
 
 
 def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: Choices) -> Iterator[Step]:
-    """A wait for each started container whose labels name its API or its head's."""
-    for node, container in started:
+    """A wait for each started container whose labels name its API or its head's; for proxies after their servers."""
+    for node, container in sorted(started, key=lambda part: part[1].role == "proxy"):
         wait = await_stored(target.stored, node, container.name, choices)
         if wait is not None:
             yield step(load_id(node, container.name), node, f"wait for {container.name}", wait)

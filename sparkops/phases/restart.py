@@ -57,14 +57,26 @@ def rotation_turns(
     kept = [(one, part) for one in restarting if not in_the_way(one, everything) for part in one.kept]
     held = [*((one, part) for one in restarting for part in one.running), *kept]
     groups = _groups(restarting) or [set(nodes)]
-    proxies = {node for _, (node, part) in held if part.role == "proxy"}
-    stopped = {node for _, (node, _) in kept}
-    ordered = sorted(groups, key=lambda group: (group.isdisjoint(stopped), not group.isdisjoint(proxies)))
+    ordered = _ordered(groups, {node for _, (node, _) in kept}, held)
     ordered[0] |= {*nodes}.difference(*groups)  # where nothing of it runs, only the key is written
     return [
         Turn(tuple(one for one in held if one[1][0] in group), tuple(node for node in nodes if node in group))
         for group in ordered
     ]
+
+
+def _ordered(
+    groups: Iterable[set[str]], stopped: set[str], held: Iterable[tuple[DeployedRevision, NodeContainer]]
+) -> list[set[str]]:
+    """Those with what is stopped first, those with a proxy after all its servers elsewhere, if that is possible."""
+    fronts = [(node, {rank.name for rank in one.stored.engines}) for one, (node, it) in held if it.role == "proxy"]
+    ordered, rest = list[set[str]](), sorted(groups, key=lambda group: group.isdisjoint(stopped))
+    while rest:
+        done = set[str]().union(*ordered)
+        ready = (it for it in rest if it & stopped or all(own <= done | it for node, own in fronts if node in it))
+        ordered.append(next(ready, rest[0]))
+        rest.remove(ordered[-1])
+    return ordered
 
 
 def _groups(restarting: Iterable[DeployedRevision]) -> list[set[str]]:

@@ -88,7 +88,8 @@ class How:
             words = text[found.end() :].partition("`")[0]
             kept = found[1] in _OF_NODES and "--limit" not in words
             command = self.on_these if kept or (found[1] in _OF_ALL and words.strip() in _OF_NO_NAME) else self.command
-            if kept and self.limit and (source := _SOURCE.search(words)):
+            source = _SOURCE.search(words) if kept and self.limit else None
+            if source and source[1] not in self.limit.split(","):
                 command = f"{self.command} --limit {shlex.quote(f'{self.limit},{source[1]}')}"
             return f"{command} {found[1]}" if found[1] in self.verbs else found[0]
 

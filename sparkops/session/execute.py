@@ -82,7 +82,7 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
         error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
         raise
     except SparkopsError as error:
-        error.hint = f"the job {job} may still run: {again}"
+        error.hint = error.hint and f"the job {job} may still run: {again}"
         raise
 
 

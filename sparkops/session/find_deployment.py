@@ -131,7 +131,7 @@ def find_deployment(
     found, stopped = current(facts, session.names), to_restart(session, facts)
     named = [revision for revision in found if revision.stored.answers_to(name)]
     chosen = [revision for revision in named if revision.runs or revision.stored.hash in stopped] or named
-    chosen = [one for one in chosen if not any(half_replaced(other, one) for other in chosen)]
+    chosen = [one for one in chosen if not any(half_replaced(other, one) for other in chosen)] or chosen
     if not chosen and name is not None:
         raise unknown_deployment(session, found, name)
     if not chosen:
@@ -147,7 +147,7 @@ def find_deployment(
 
 def to_restart(session: Session, facts: Mapping[str, Facts]) -> frozenset[str]:
     """The hashes of what a `restart` or `key rotate` that was cut off was to stop and start again."""
-    return unfinished_restarts((known.history for known in facts.values()), session.cut_off)
+    return unfinished_restarts([known.history for known in facts.values()], session.cut_off)
 
 
 def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name: str) -> SparkopsError:
@@ -193,7 +193,8 @@ def require_for(session: Session, everything: Sequence[DeployedRevision], names:
 
     A node has a part if these revisions have a member there, or if this machine saw such a deployment there.
     """
-    meant = [one for one in everything for name in names if one.stored.answers_to(name)]
+    found = {name: [one for one in everything if one.stored.answers_to(name)] for name in names}
+    meant = [one for ones in found.values() for one in ones] if all(found.values()) else []
     nodes = {member.name for one in meant for member in one.stored.members}
     for one in meant:
         nodes.update(deployments.where(session.inventory.source, one.stored.deployment))

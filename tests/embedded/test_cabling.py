@@ -85,6 +85,14 @@ def test_each_group_of_a_mixed_lab_is_judged_by_itself_also_while_a_node_is_away
     ]
 
 
+@pytest.mark.parametrize("fabric", ["triangle", "ring"])
+def test_a_node_that_is_away_does_not_make_a_cable_wrong(fabric, lab_with):
+    lab = lab_with(nodes=NODES[fabric], fabric=fabric)
+    lab.fault("node3", "unreachable")
+    document = lab.json("fabric", code=None)
+    assert [one["status"] for one in document["cluster"] if one["id"] == "cx7-cabling"] == ["skip"]
+
+
 def test_each_fault_of_cables_has_its_case():
     assert {fault.split()[1] for _, fault in FIRST} >= CABLES - {"no-ipv6"}
 

@@ -1,11 +1,13 @@
 """The key that `sparkops key` prints is the one that all that serves was given, whichever send fails."""
 
+import contextlib
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sparkops.testing import Trouble
+from sparkops.testing import Crash, Trouble
 from sparkops.testing.engine import SimulatedContainer
 from support.world import Lab
 
@@ -165,3 +167,39 @@ def test_what_comes_back_with_keys_that_differ_says_so(lab: Lab, verb: str) -> N
     lab.json("stop")
     lab.node("node2").files[f"{lab.node('node2').state_dir}/key"] = "sk-another"
     assert "the API keys on node1 and node2 differ; give them one key:" in lab.cli(verb, code=0).err
+
+
+def test_what_was_stopped_on_purpose_after_a_killed_rotation_stays_stopped(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1", *HALF)
+    lab.deploy("solo", "--name", "b", "--limit", "node1", "--alongside", *HALF)
+    rotate = ("key", "rotate", "--deployment", "a")
+    assert any(lab.killed(at, *rotate) and {*lab.state().values()} == {"stopped"} for at in range(4, 10))
+    lab.cli("restart", "a", code=0)
+    lab.cli("stop", "a", code=0)
+    lab.cli("restart", "a", "--check", code=3)
+    assert lab.json("key", "rotate", "--deployment", "b")["restarted"] == ["b"]
+    assert lab.state() == {"a": "stopped", "b": "serving"}
+
+
+@pytest.mark.parametrize("at", range(3, 24))
+def test_a_rotation_to_a_given_key_that_was_killed_is_finished_by_the_same_command(lab: Lab, at: int) -> None:
+    given = {"SPARKOPS_API_KEY": "sk-given"}
+    lab.deploy("2x-solo")
+    lab.anew(seed=at, troubles=[Trouble("crash-after", at)])
+    with contextlib.suppress(Crash):
+        lab.cli("key", "rotate", **given)
+    lab.anew()
+    lab.cli("key", "rotate", code=0, **given)
+    assert lab.state()[GPT] in ("serving", "starting"), "all of it runs"
+    assert keys(lab) == {"sk-given"}
+
+
+def test_a_proxy_changes_its_key_after_all_its_servers_on_other_nodes(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("2x-solo", "--name", "a", "--limit", "node1,node2", *HALF)
+    lab.deploy("2x-solo", "--name", "b", "--limit", "node2,node3", "--alongside", *HALF)
+    lab.cli("key", "rotate", "--deployment", "a", code=0)
+    lab.mark()
+    lab.cli("key", "rotate", "--deployment", "a", code=0)
+    stopped = [one.node for one in lab.changed() if one.shown.startswith("@container stop")]
+    assert [*dict.fromkeys(stopped)] == ["node3", "node2", "node1"]

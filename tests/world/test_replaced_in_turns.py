@@ -202,3 +202,43 @@ def test_two_deployments_of_one_name_on_different_nodes_are_never_taken_for_one(
     lab.deploy("solo", "--limit", "node3", "--name", "d")
     for words in (("restart", "d"), ("key", "--deployment", "d"), ("key", "rotate", "--deployment", "d")):
         assert "several deployments" in lab.json(*words, code=2)["error"]["message"]
+
+
+@pytest.mark.parametrize("topology", ["2x-solo", "cluster"])
+def test_a_killed_deploy_back_to_a_kept_revision_is_rolled_back_to_what_served(lab: Lab, topology: str) -> None:
+    lab.deploy(topology, *SHORTER)
+    lab.deploy(topology)
+    served, words = lab.running(), ("deploy", "--topology", topology, *SHORTER)
+    for at in range(5, 40):
+        if not lab.killed(at, *words):
+            break
+        lab.anew()
+        now = lab.running()
+        if now == served or served.isdisjoint(now):  # before it began, or past the last stop of the old one
+            lab.deploy(topology)
+            continue
+        lab.json("rollback")
+        assert lab.running() == served, at
+
+
+def test_what_a_person_stopped_earlier_is_not_taken_for_half_replaced(lab: Lab) -> None:
+    half = ("--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits")
+    lab.deploy("2x-solo", "--name", "x", *half)
+    (server,) = (name for node, name in lab.running() if node == "node2")
+    lab.on("node2", "docker", "stop", server)
+    lab.deploy("solo", "--name", "y", "--limit", "node1", "--alongside", *half)
+    served = lab.running()
+    words = ("deploy", "--topology", "solo", "--name", "y", "--limit", "node1", "--alongside", *half, *SHORTER)
+    assert any(lab.killed(at, *words) and lab.running() != served for at in range(5, 15))
+    lab.anew()
+    lab.json("rollback", "y")
+    assert lab.running() == served
+
+
+@pytest.mark.parametrize("proxy", ["first", "all"])
+def test_going_back_serves_again(lab: Lab, proxy: str) -> None:
+    lab.deploy("2x-solo", "--proxy", proxy)
+    served = lab.running()
+    lab.deploy("2x-solo", "--proxy", proxy, *SHORTER)
+    lab.json("rollback")
+    assert lab.running() == served

@@ -851,6 +851,7 @@ def test_a_deployment_starts_by_its_name_while_a_node_without_a_part_of_it_is_aw
     assert lab.json(*words)["changed"]
     lab.cli("stop", "--limit", "node1,node2", code=0)
     assert lab.json("start", code=4)["error"]["node"] == "node3", "it may have a part of what was stopped"
+    lab.json("start", "other", code=4)
     lab.world.lose("node2")
     assert lab.json(*words, code=4)["error"]["node"] == "node2"
 
@@ -870,3 +871,24 @@ def test_the_copy_of_an_image_and_of_a_model_reaches_the_node_that_has_it(lab: L
     hint = lab.json("plan", "--topology", "solo", "--limit", "node2", code=3)["error"]["hint"]
     assert "model fetch openai/gpt-oss-120b" in hint
     assert "--limit node2,node1" in hint
+
+
+def test_no_rollback_stops_a_part_of_what_it_cannot_reach_whole(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1")
+    (first,) = lab.json("status")["deployments"]
+    lab.deploy("2x-solo", "--name", "b")
+    served = lab.running()
+    lab.world.lose("node2")
+    assert lab.json("rollback", "--to", first["hash"][:8], code=4)["error"]["node"] == "node2"
+    lab.world.heal("node2")
+    assert lab.running() == served
+
+
+def test_a_rollback_by_name_takes_no_other_target_because_a_node_is_away(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("cluster", "--name", "a", "--limit", "node1,node2")
+    lab.deploy("solo", "--name", "b", "--limit", "node1", *HALF)
+    lab.deploy("solo", "--name", "c", "--limit", "node1", "--alongside", *HALF)
+    lab.cli("stop", "c", code=0)
+    lab.world.lose("node2")
+    assert lab.json("rollback", "b", code=4)["error"]["node"] == "node2"

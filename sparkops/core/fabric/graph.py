@@ -106,7 +106,7 @@ def graph(facts: Mapping[str, Facts], peers: Mapping[str, Peers | Unread] | None
     heard, strange = _heard(ports, peers or {})
     hearing = strange.union(*heard)
     loops = frozenset(end for group in _joined(heard) if len({end.node for end in group}) == 1 for end in group)
-    groups = _joined([*heard, *_by_subnet({end: port for end, port in ports.items() if end not in loops}, hearing)])
+    groups = _joined([*heard, *_by_subnet(ports, hearing, loops)])
     order = {end: place for place, end in enumerate(ports)}
     ends = [tuple(sorted(group, key=order.__getitem__)) for group in groups]
     segments = (Segment(group, hearing.issuperset(group)) for group in sorted(ends, key=lambda group: order[group[0]]))
@@ -131,13 +131,18 @@ def _heard(ports: Mapping[End, Port], peers: Mapping[str, Peers | Unread]) -> tu
     return pairs, frozenset(strange)
 
 
-def _by_subnet(ports: Mapping[End, Port], hearing: frozenset[End]) -> Iterator[Pair]:
-    """Pairs of ports in one subnet, unless both heard others, but not each other."""
+def _by_subnet(ports: Mapping[End, Port], hearing: frozenset[End], loops: frozenset[End]) -> Iterator[Pair]:
+    """Pairs of ports in one subnet, unless both heard others, but not each other.
+
+    `loops` heard only the other port of their node: they are on no switch with a port that could have heard them.
+    """
     having = grouped((network, end) for end, port in ports.items() for network in port.networks)
     for network, ends in having.items():
         deaf = [end for end in ends if end not in hearing and not network.is_link_local]
         hubs = [*deaf[:1], *[end for end in deaf if end.node != deaf[0].node][:1]]
-        yield from ((hub, end) for hub in hubs for end in ends if end.node != hub.node)
+        able = {hub for hub in hubs if any(one.link_local for one in ports[hub].interfaces)}
+        pairs = ((hub, end) for hub in hubs for end in ends if end.node != hub.node)
+        yield from ((hub, end) for hub, end in pairs if end not in loops or hub not in able)
 
 
 def _joined(pairs: Iterable[Pair]) -> list[set[End]]:

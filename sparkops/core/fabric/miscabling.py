@@ -1,7 +1,7 @@
 """What is wrong with the cables between some nodes, and which one to move."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops.core.fabric.cabling import Cabling
 from sparkops.core.fabric.graph import End, Fabric, Segment
@@ -103,7 +103,7 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
         strayed = [end for end in fabric.lone if end.node in ends and end in fabric.strange]
         if strayed:
             other = next(node for node in ends if node != strayed[0].node)
-            yield _stray(fabric, cabling, strayed[0], (other,))
+            yield replace(_stray(fabric, cabling, strayed[0], (other,)), gap=True)
             return
         first, second = ends
         closes = "triangle" if len(cabling.order) == 3 else "ring"

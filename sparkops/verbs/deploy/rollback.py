@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import EVERYTHING, Note, stopped_for, unfinished_rollback
+from sparkops.core.history import EVERYTHING, Note, PastRun, stopped_for, unfinished_rollback
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Ambiguous, Refused, UsageError
@@ -33,6 +33,9 @@ from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
 from sparkops.verbs.deploy.start import starts
 
+TO_SECOND = len("2026-01-01T00:00:00")
+"""As much as the times of Docker and those of the history have in common."""
+
 SEE = "`sparkops rollback --check` shows what would be started"
 
 
@@ -61,6 +64,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         running = [one for one in chosen if one.runs]
         before = stopped_for(past, {one.stored.hash for one in running})
         previous = _previous(session, everything, running, before, " --check" if options.check else "")
+    session.require(member.name for one in running for member in one.stored.members if member.name in session.nodes)
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
@@ -125,16 +129,19 @@ def _wanted(
         found = [one for one in here if one.complete and one.stored.hash in cut.started]
         if len(found) == len(cut.started):
             return found
-    cut_off = {node for run in session.cut_off if run.begin.verb == "deploy" for node in run.nodes}
-    halves = (one for one in chosen if (one.kept and one.nodes & cut_off) or _half_replaced(one, chosen))
-    if half := [one for one in halves if one.runs and one.complete]:
+    whole = [one for one in chosen if one.runs and one.complete]
+    replaced = [one for one in whole if any(half_replaced(one, other) for other in chosen)]
+    if half := replaced or [one for one in whole if _half_stopped(one, session.cut_off)]:
         return half
     return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
 
 
-def _half_replaced(one: DeployedRevision, others: Iterable[DeployedRevision]) -> bool:
-    """Whether a deploy was cut off that replaced its copies one after the other."""
-    return any(half_replaced(one, other) for other in others)
+def _half_stopped(one: DeployedRevision, runs: Iterable[PastRun]) -> bool:
+    """Whether a deploy was cut off while it stopped this one: a part ended since it began, and none started."""
+    deploys = (run for run in runs if run.begin.verb in ("deploy", "play") and one.nodes & {*run.nodes})
+    started = max((container.started_at[:TO_SECOND] for _, container in one.running), default="")
+    ended = max((container.finished_at[:TO_SECOND] for _, container in one.kept), default="")
+    return any(started < run.begin.at[:TO_SECOND] <= ended for run in deploys)
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:
@@ -183,6 +190,8 @@ def _previous(
     if len(running) > 1 and not gone:
         candidates = _replaced_all(session, candidates, running, dry)
     gone = gone or frozenset(digest for one in running for digest in one.replaced)
+    away = (one for one in everything if one.stored.hash in gone and one.missing)
+    session.require(member.name for one in away for member in one.missing if member.name in session.away)
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
         return [one for one in replaced if one in together]
