@@ -15,8 +15,8 @@ SIZES = {"pair": 2, "triangle": 3}
 MIXED = (("pair", 2), ("triangle", 3), ("ring", 4), (SWITCH, 4))
 """The groups of a mixed lab, again and again; of the last ones, those without all their nodes are on the switch."""
 
-POINT_TO_POINT = 30
-"""Prefix length of the subnet of a cable."""
+OF_A_CABLE = 29
+"""Prefix length of a cable's subnets. Behind a longer one, sparkops expects a router."""
 
 BEHIND_SWITCH = 32
 """The blocks of addresses before this one are those of nodes on a switch (`layout.addresses`)."""
@@ -63,7 +63,7 @@ def _group(fabric: str, index: int, nodes: int) -> tuple[str, int, int]:
 
 def _cable(octet: int, number: int, index: int, other: int) -> dict[str, Any]:
     """Cable `number`, of which each end's two interfaces are in two subnets of its own."""
-    block, place = divmod(number - 1, 64)
-    fourth = 4 * place + (1 if index == number else 2)
+    block, place = divmod(number - 1, 32)
+    fourth = 8 * place + (1 if index == number else 2)
     addresses = [f"127.{octet}.{64 * side + BEHIND_SWITCH + block}.{fourth}" for side in (1, 2)]
-    return {"segment": f"cable{number}", "other": f"node{other}", "addresses": addresses, "prefix": POINT_TO_POINT}
+    return {"segment": f"cable{number}", "other": f"node{other}", "addresses": addresses, "prefix": OF_A_CABLE}
