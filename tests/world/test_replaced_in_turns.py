@@ -242,3 +242,33 @@ def test_going_back_serves_again(lab: Lab, proxy: str) -> None:
     lab.deploy("2x-solo", "--proxy", proxy, *SHORTER)
     lab.json("rollback")
     assert lab.running() == served
+
+
+@pytest.mark.parametrize("topology", ["2x-solo", "cluster"])
+def test_a_deploy_that_is_killed_while_it_fails_is_rolled_back_to_what_served(tmp_path: Path, topology: str) -> None:
+    words = ("deploy", "--topology", topology, *SHORTER)
+    for at in range(5, 45):
+        lab = Lab(tmp_path / str(at))
+        lab.deploy(topology, "--set", "args.max-model-len=1024")
+        lab.deploy(topology)
+        served = lab.running()
+        lab.world.boot(BootRule.flag("2048", EngineBoot(crashes=True, log=("boom",))))
+        if not lab.killed(at, *words):
+            break
+        lab.anew()
+        if lab.running() != served:
+            lab.json("rollback")
+            assert lab.running() == served, at
+
+
+def test_a_reboot_after_a_killed_deploy_changes_nothing_about_where_a_rollback_goes(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--set", "args.max-model-len=1024")
+    lab.deploy("2x-solo")
+    served = lab.running()
+    words = ("deploy", "--topology", "2x-solo", *SHORTER)
+    assert any(lab.killed(at, *words) and lab.running() < served for at in range(5, 12))
+    lab.anew()
+    for node in lab.world.nodes.values():
+        node.reboot()
+    lab.json("rollback", code=None)
+    assert lab.running() == served

@@ -892,3 +892,31 @@ def test_a_rollback_by_name_takes_no_other_target_because_a_node_is_away(lab_of:
     lab.cli("stop", "c", code=0)
     lab.world.lose("node2")
     assert lab.json("rollback", "b", code=4)["error"]["node"] == "node2"
+
+
+def test_a_rollback_of_a_cluster_that_lost_a_node_goes_on_where_it_can(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1")
+    lab.deploy("cluster", "--name", "b")
+    lab.world.lose("node2")
+    assert lab.json("rollback", "--limit", "node1")["deployment"] == "a"
+
+
+def test_a_left_over_part_is_no_target_that_hinders_a_rollback(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("3x-solo", "--name", "a")
+    for name in ("node2", "node3"):
+        lab.world.lose(name)
+    lab.deploy("solo", "--name", "b", "--limit", "node1")
+    lab.world.heal("node2")
+    lab.deploy("solo", "--name", "c", "--limit", "node1")
+    assert lab.json("rollback", "--limit", "node1")["deployment"] == "b"
+
+
+def test_a_rollback_of_a_rollback_waits_for_the_node_of_its_target(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "b", "--limit", "node1", *HALF)
+    lab.deploy("cluster", "--name", "a")
+    lab.cli("rollback", "a", code=0)
+    lab.deploy("solo", "--name", "c", "--limit", "node1", "--alongside", *HALF)
+    lab.cli("stop", "c", code=0)
+    lab.world.lose("node2")
+    assert lab.json("rollback", "b", code=4)["error"]["node"] == "node2"

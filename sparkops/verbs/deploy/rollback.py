@@ -64,7 +64,9 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         running = [one for one in chosen if one.runs]
         before = stopped_for(past, {one.stored.hash for one in running})
         previous = _previous(session, everything, running, before, " --check" if options.check else "")
-    session.require(member.name for one in running for member in one.stored.members if member.name in session.nodes)
+    # Without one of its nodes, a copy does not serve any more.
+    copies = [one.stored.copy_of(member) for one in running for member in one.stored.engines]
+    session.require(copy[0].name for copy in copies if all(rank.name in session.away for rank in copy))
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
@@ -137,11 +139,13 @@ def _wanted(
 
 
 def _half_stopped(one: DeployedRevision, runs: Iterable[PastRun]) -> bool:
-    """Whether a deploy was cut off while it stopped this one: a part ended since it began, and none started."""
+    """Whether a deploy was cut off while it stopped this one: a part that ran when the deploy began ended since.
+
+    The times are those of the nodes and of the machine that deployed.
+    """
     deploys = (run for run in runs if run.begin.verb in ("deploy", "play") and one.nodes & {*run.nodes})
-    started = max((container.started_at[:TO_SECOND] for _, container in one.running), default="")
-    ended = max((container.finished_at[:TO_SECOND] for _, container in one.kept), default="")
-    return any(started < run.begin.at[:TO_SECOND] <= ended for run in deploys)
+    times = [(it.started_at[:TO_SECOND], it.finished_at[:TO_SECOND]) for _, it in one.kept]
+    return any(started < run.begin.at[:TO_SECOND] <= ended for run in deploys for started, ended in times)
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:
@@ -186,15 +190,16 @@ def _previous(
     candidates = [one for one in stopped if one.complete]
     if not candidates:
         raise _kept_elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
-    gone = before & {one.stored.hash for one in candidates}
+    away = [one for one in stopped if any(member.name in session.away for member in one.missing)]
+    gone = before & {one.stored.hash for one in (*candidates, *away)}
     if len(running) > 1 and not gone:
         candidates = _replaced_all(session, candidates, running, dry)
     gone = gone or frozenset(digest for one in running for digest in one.replaced)
-    away = (one for one in everything if one.stored.hash in gone and one.missing)
-    session.require(member.name for one in away for member in one.missing if member.name in session.away)
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
         return [one for one in replaced if one in together]
+    lost = (one for one in everything if one.stored.hash in gone)
+    session.require(member.name for one in lost for member in one.missing if member.name in session.away)
     if not running and (found := startable(candidates, [one for one in everything if one.runs])):
         return found
     return [max(candidates, key=lambda one: one.ended)]
