@@ -98,14 +98,21 @@ def test_a_killed_restart_is_found_again_beside_what_an_earlier_deploy_replaced(
     assert lab.state()["a"] == "serving"
 
 
-def test_a_rotation_of_two_is_not_over_once_one_of_them_starts(lab: Lab) -> None:
+ROTATE = ("key", "rotate", "--deployment", "a")
+
+
+def half_rotated(lab: Lab) -> None:
+    """Two deployments with one key, both stopped by a rotation that was killed then."""
     lab.deploy("solo", "--name", "a", "--limit", "node1", *HALF)
     lab.deploy("solo", "--name", "b", "--limit", "node1", "--alongside", *HALF)
-    rotate = ("key", "rotate", "--deployment", "a")
-    assert any(lab.killed(at, *rotate) and {*lab.state().values()} == {"stopped"} for at in range(4, 10))
+    assert any(lab.killed(at, *ROTATE) and {*lab.state().values()} == {"stopped"} for at in range(4, 10))
+
+
+def test_a_rotation_of_two_is_not_over_once_one_of_them_starts(lab: Lab) -> None:
+    half_rotated(lab)
     lab.cli("restart", "a", code=0)
     assert lab.json("status", code=None)["cut_off"], "b is still stopped"
-    lab.cli(*rotate, code=0)
+    lab.cli(*ROTATE, code=0)
     assert lab.state() == {"a": "serving", "b": "serving"}
     assert lab.json("status", "--strict")["cut_off"] == []
 
@@ -170,10 +177,7 @@ def test_what_comes_back_with_keys_that_differ_says_so(lab: Lab, verb: str) -> N
 
 
 def test_what_was_stopped_on_purpose_after_a_killed_rotation_stays_stopped(lab: Lab) -> None:
-    lab.deploy("solo", "--name", "a", "--limit", "node1", *HALF)
-    lab.deploy("solo", "--name", "b", "--limit", "node1", "--alongside", *HALF)
-    rotate = ("key", "rotate", "--deployment", "a")
-    assert any(lab.killed(at, *rotate) and {*lab.state().values()} == {"stopped"} for at in range(4, 10))
+    half_rotated(lab)
     lab.cli("restart", "a", code=0)
     lab.cli("stop", "a", code=0)
     lab.cli("restart", "a", "--check", code=3)
@@ -185,13 +189,23 @@ def test_what_was_stopped_on_purpose_after_a_killed_rotation_stays_stopped(lab: 
 def test_a_rotation_to_a_given_key_that_was_killed_is_finished_by_the_same_command(lab: Lab, at: int) -> None:
     given = {"SPARKOPS_API_KEY": "sk-given"}
     lab.deploy("2x-solo")
+    served = lab.running()
     lab.anew(seed=at, troubles=[Trouble("crash-after", at)])
     with contextlib.suppress(Crash):
         lab.cli("key", "rotate", **given)
     lab.anew()
     lab.cli("key", "rotate", code=0, **given)
-    assert lab.state()[GPT] in ("serving", "starting"), "all of it runs"
+    assert lab.running() == served
     assert keys(lab) == {"sk-given"}
+
+
+def test_a_rotation_that_only_starts_what_was_stopped_does_not_claim_another_key(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "a", "--limit", "node1")
+    assert any(lab.killed(at, *ROTATE) and lab.state()["a"] == "stopped" for at in range(6, 10))
+    (given,) = {node.files[f"{node.state_dir}/key"] for name, node in lab.world.nodes.items() if name == "node1"}
+    ran = lab.cli(*ROTATE, code=0, SPARKOPS_API_KEY=given.strip())
+    assert ran.out.strip() == "This is the key already; started again: a."
+    assert lab.state() == {"a": "serving"}
 
 
 def test_a_proxy_changes_its_key_after_all_its_servers_on_other_nodes(lab_of: Callable[[int], Lab]) -> None:

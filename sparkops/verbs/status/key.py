@@ -89,7 +89,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
-    return Answer(document | {"rotated": True, "restarted": restarted})
+    return Answer(document | {"rotated": changes, "restarted": restarted})
 
 
 def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str]) -> list[str]:

@@ -138,7 +138,13 @@ def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from checked(document, ink, how)
         return
     if not document.get("rotated"):
-        yield ink.good("Nothing changed: this is the key already.")
+        again = ", ".join(document.get("restarted", ()))
+        done = (
+            f"This is the key already; started again: {again}."
+            if again
+            else "Nothing changed: this is the key already."
+        )
+        yield ink.good(done)
         return
     named = shlex.join([document["deployment"], *(["--limit", how.limit] if how.limit else [])])
     yield ink.good(f"The key was changed. Print it: `{how.command} key --deployment {named}`")
