@@ -37,7 +37,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
             "the embedded lab needs Linux",
             "other systems lack /proc and most addresses of 127.0.0.0/8; try --backend docker",
         )
-    with claimed_octet() as octet:
+    with claimed_octet(record["count"]) as octet:
         record |= {"octet": octet, "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp"), "hub": modelhub.url(octet)}
         files.write_json(directory / "lab.json", record)
         try:
@@ -120,7 +120,7 @@ def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bo
 
 
 @contextmanager
-def claimed_octet() -> Iterator[int]:
+def claimed_octet(nodes: int = 2) -> Iterator[int]:
     """A second octet of 127.x that no other lab of this machine uses or can take before the block ends.
 
     `$SPARKLAB_OCTET` names one, so that addresses, plan ids and hashes are equal in each run.
@@ -128,7 +128,7 @@ def claimed_octet() -> Iterator[int]:
     given = os.environ.get("SPARKLAB_OCTET")
     for octet in [int(given)] if given else random.sample(range(20, 250), 230):
         with socket.socket() as claim:
-            if _free(claim, octet):
+            if _free(claim, octet, nodes):
                 yield octet
                 return
     raise LabError(
@@ -137,14 +137,17 @@ def claimed_octet() -> Iterator[int]:
     )
 
 
-def _free(claim: socket.socket, octet: int) -> bool:
-    address = layout.addresses(octet, 1)[0]
+def _free(claim: socket.socket, octet: int, nodes: int) -> bool:
+    """Is it ours now? A lab whose first nodes are switched off still has its hub, and its other nodes."""
+    own = [layout.addresses(octet, index) for index in range(1, nodes + 1)]
+    first = own[0][0]
+    ssh = [(address, layout.SSH_PORT) for addresses in own for address in addresses[:3]]
     try:
-        claim.bind((address, CLAIM_PORT))
-        for port in (layout.SSH_PORT, 8000):
+        claim.bind((first, CLAIM_PORT))
+        for place in (*ssh, (first, 8000), (modelhub.address(octet), modelhub.PORT)):
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind((address, port))
+                probe.bind(place)
     except OSError:
         return False
     return True

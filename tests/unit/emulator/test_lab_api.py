@@ -2,11 +2,14 @@
 
 import asyncio
 import random
+import socket
 
 import pytest
 
 from sparklab import api, embedded
+from sparklab.daemon import modelhub
 from sparklab.daemon.answers import Answers
+from sparklab.layout import SSH_PORT
 
 
 def test_two_labs_that_begin_together_are_not_on_one_network():
@@ -15,6 +18,17 @@ def test_two_labs_that_begin_together_are_not_on_one_network():
         random.seed(1)
         with embedded.claimed_octet() as second:
             assert first != second
+
+
+@pytest.mark.parametrize("place", [("127.{}.254.254", modelhub.PORT), ("127.{}.0.12", SSH_PORT)])
+def test_a_lab_whose_first_node_is_switched_off_keeps_its_network(place, octet, monkeypatch):
+    monkeypatch.setenv("SPARKLAB_OCTET", str(octet))
+    monkeypatch.setattr(embedded, "CLAIM_PORT", 2220)  # the fixture's claim has the other one
+    with embedded.claimed_octet() as free:
+        assert free == octet
+    address, port = place
+    with socket.create_server((address.format(octet), port)), pytest.raises(api.LabError, match="no free loopback"):
+        embedded.claimed_octet().__enter__()
 
 
 def test_a_directory_that_is_no_lab_is_left_alone(tmp_path):
