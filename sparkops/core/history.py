@@ -49,7 +49,8 @@ class Note:
     `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
     a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
     `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that, that of a
-    `restart` and of a `key rotate` those of what it stops and starts again (`restarts`).
+    `restart` and of a `key rotate` those of what it stops and starts again (`restarts`), that of a deploy those of what
+    it stops (`replaces`).
     """
 
     event: str
@@ -67,6 +68,7 @@ class Note:
     started: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
     restarts: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
 
     @property
     def of_any(self) -> bool:
@@ -224,6 +226,20 @@ def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -
     return frozenset(digest for note in noted for digest in note.restarts)
 
 
+def to_replace(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -> frozenset[str]:
+    """The hashes of what deploys among these runs were to stop, none of which has ended."""
+    ids = {run.begin.run for run in runs}
+    return frozenset(
+        digest for history in nodes for note in history.notes if note.run in ids for digest in note.replaces
+    )
+
+
+def without_about(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -> list[PastRun]:
+    """Those of these runs that did not say what they are about."""
+    told = {note.run for history in nodes for note in history.notes if note.event == "about"}
+    return [run for run in runs if run.begin.run not in told]
+
+
 def under_way_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that holds locks now; `run` is its document."""
     since = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
@@ -304,6 +320,7 @@ def _note(text: str) -> Note | None:
         _names(told.get("started")),
         _names(told.get("stopped")),
         _names(told.get("restarts")),
+        _names(told.get("replaces")),
     )
 
 

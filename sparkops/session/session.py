@@ -160,17 +160,11 @@ class Session:
         named = tuple(one for one in note.settled if one != history.EVERYTHING)
         self.fleet.note(history.line(replace(note, settled=named)), sorted(beside))
 
-    def about(
-        self,
-        deployment: str,
-        started: Iterable[str] = (),
-        stopped: Iterable[str] = (),
-        restarts: Iterable[str] = (),
-    ) -> None:
-        """Note the deployment that the run is about; also, by hash, what it starts and stops, or restarts."""
+    def about(self, deployment: str, **hashes: Iterable[str]) -> None:
+        """Note the deployment that the run is about; also, by the name of `Note`, the hashes of what it changes."""
         note = history.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment))
-        note = replace(note, started=tuple(started), stopped=tuple(stopped), restarts=tuple(restarts))
-        self.fleet.note(history.line(note), sorted(self.locked))
+        named = {name: tuple(some) for name, some in hashes.items()}
+        self.fleet.note(history.line(replace(note, **named)), sorted(self.locked))  # type: ignore[arg-type]
 
     def _now(self) -> str:
         return datetime.fromtimestamp(network().clock(), UTC).isoformat(timespec="seconds")

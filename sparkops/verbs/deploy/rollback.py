@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import EVERYTHING, Note, PastRun, stopped_for, unfinished_rollback
+from sparkops.core.history import EVERYTHING, Note, stopped_for, to_replace, unfinished_rollback, without_about
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Ambiguous, Refused, UsageError
@@ -33,9 +33,6 @@ from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
 from sparkops.verbs.deploy.start import starts
 
-TO_SECOND = len("2026-01-01T00:00:00")
-"""As much as the times of Docker and those of the history have in common."""
-
 SEE = "`sparkops rollback --check` shows what would be started"
 
 
@@ -56,7 +53,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     past = [known.history for known in facts.values()]
     about = chosen[0].stored.deployment if options.deployment and chosen else ""
     cut = unfinished_rollback(past, session.cut_off, about)
-    previous = _wanted(options, session, everything, chosen, cut)
+    previous = _wanted(options, session, facts, chosen, cut)
     if previous:
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
@@ -110,42 +107,43 @@ def _tell(
         session.report.note(text)
     started, stopped = {one.stored.hash for one in starting}, {one.stored.hash for one in running}
     stopped |= {*cut.stopped} if cut and started <= {*cut.started} else set()
-    session.about(previous[0].stored.deployment, sorted(started), sorted(stopped) if started else ())
+    name = previous[0].stored.deployment
+    session.about(name, started=sorted(started), stopped=sorted(stopped) if started else ())
 
 
 def _wanted(
     options: RollbackOptions,
     session: Session,
-    everything: Sequence[DeployedRevision],
+    facts: Mapping[str, Facts],
     chosen: Sequence[DeployedRevision],
     cut: Note | None,
 ) -> list[DeployedRevision]:
     """What must serve, if that is known.
 
-    By hash, from a rollback that was cut off, what was replaced only in part, or by a name that is stopped.
+    By hash, from a rollback that was cut off, what a deploy that was cut off left whole, or by a name that is stopped.
     """
     if options.to:
         return _named(session, chosen, options.to)
     if cut:
-        here = on_selected(session, everything, None)
+        here = on_selected(session, deployed_revisions(facts), None)
         found = [one for one in here if one.complete and one.stored.hash in cut.started]
         if len(found) == len(cut.started):
             return found
     whole = [one for one in chosen if one.runs and one.complete]
     replaced = [one for one in whole if any(half_replaced(one, other) for other in chosen)]
-    if half := replaced or [one for one in whole if _half_stopped(one, session.cut_off)]:
+    if half := replaced or _left_whole(session, facts, whole):
         return half
     return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
 
 
-def _half_stopped(one: DeployedRevision, runs: Iterable[PastRun]) -> bool:
-    """Whether a deploy was cut off while it stopped this one: a part that ran when the deploy began ended since.
-
-    The times are those of the nodes and of the machine that deployed.
-    """
-    deploys = (run for run in runs if run.begin.verb in ("deploy", "play") and one.nodes & {*run.nodes})
-    times = [(it.started_at[:TO_SECOND], it.finished_at[:TO_SECOND]) for _, it in one.kept]
-    return any(started < run.begin.at[:TO_SECOND] <= ended for run in deploys for started, ended in times)
+def _left_whole(
+    session: Session, facts: Mapping[str, Facts], whole: Iterable[DeployedRevision]
+) -> list[DeployedRevision]:
+    """What a deploy was to stop, or would have changed, that was cut off before it had."""
+    past = [known.history for known in facts.values()]
+    deploys = [run for run in session.cut_off if run.begin.verb in ("deploy", "play")]
+    stopping, unsaid = to_replace(past, deploys), {run.begin.deployment for run in without_about(past, deploys)}
+    return [one for one in whole if one.stored.hash in stopping or one.stored.deployment in unsaid]
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:
