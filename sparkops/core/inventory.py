@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sparkops.core.facts.reading import grouped
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
 
@@ -68,13 +69,14 @@ class Inventory:
 
     def recipe_for(self, nodes: Iterable[Node]) -> str | None:
         """The recipe that the inventory gives these nodes, if they agree."""
-        named = {self.recipes.get(node.name, self.recipe) for node in nodes}
-        if len(named) > 1:
+        where = grouped((self.recipes.get(node.name, self.recipe), node.name) for node in nodes)
+        if len(where) > 1:
+            each = (f"{recipe or 'none'} ({', '.join(names)})" for recipe, names in where.items())
             raise UsageError(
-                f"{self.source}: the selected nodes have different recipes: {', '.join(sorted(map(str, named)))}",
+                f"{self.source}: the selected nodes have different recipes: {'; '.join(each)}",
                 hint="use --limit to select nodes with one recipe, or --recipe to choose a recipe",
             )
-        return named.pop() if named else self.recipe
+        return next(iter(where), self.recipe)
 
     def _names(self, term: str, limit: str | None) -> tuple[str, ...]:
         names = {node.name for node in self.nodes}

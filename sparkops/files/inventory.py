@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sparkops.core import inventory_file
 from sparkops.core.inventory import Inventory
-from sparkops.core.schema import one_line
+from sparkops.core.schema import nearest, one_line
 from sparkops.errors import UsageError
 from sparkops.files import recipes
 
@@ -32,7 +32,9 @@ def inventory(path: str | None = None) -> Inventory:
 def _read(path: Path) -> Inventory:
     try:
         return inventory_file.read(recipes.document(path))
-    except UsageError:
+    except UsageError as error:
+        if not path.exists() and nearest(str(path), ["lab"]):
+            error.hint = "the emulated nodes are: -i lab"
         if path.is_file() and _INI.search(recipes.content(path)):
             told = one_line(f"{path}: is an inventory in INI, and sparkops reads YAML")
             convert = f"ansible-inventory -i {shlex.quote(str(path))} --list --yaml --export"

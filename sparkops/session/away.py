@@ -24,17 +24,12 @@ class AwayNodes(dict[str, NodeLost]):
 
     @property
     def error(self) -> Unreachable | None:
-        """The error of the first node, or None."""
-        return next((unreachable(lost) for lost in self.values()), None)
-
-    @property
-    def errors(self) -> Unreachable | None:
         """The errors of all nodes as one, with the hint of the first node; None without any."""
-        first = self.error
-        if first is None:
+        if not self:
             return None
         told = grouped((lost.reason, node) for node, lost in self.items())
         message = "; ".join(f"{', '.join(nodes)}: {reason}" for reason, nodes in told.items())
+        first = unreachable(next(iter(self.values())))
         return Unreachable(message, node=first.node, hint=first.hint)
 
 

@@ -99,10 +99,11 @@ class Session:
         return frozenset(node.name for node in self.inventory.nodes if node.become == "sudo")
 
     def require(self, nodes: Iterable[str]) -> None:
-        """Raise Unreachable if one of these nodes is away or not in the inventory."""
-        for name in nodes:
-            if name in self.away:
-                raise unreachable(self.away[name])
+        """Raise Unreachable if some of these nodes are away or not in the inventory."""
+        wanted = list(nodes)
+        if error := self.away.among(wanted).error:
+            raise error
+        for name in wanted:
             if name not in self.nodes:
                 text = f"{name} is not in the inventory {self.inventory.source}"
                 raise Unreachable(text, node=name, hint=OTHER_INVENTORY)

@@ -17,7 +17,6 @@ from sparkops.phases.beside import shares
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
 from sparkops.remote.connect_errors import Unreached
-from sparkops.session.away import unreachable
 from sparkops.session.find_deployment import current
 from sparkops.session.peers import ask_peers, hears
 from sparkops.session.session import Session
@@ -41,9 +40,7 @@ def on_best_nodes(options: PlanOptions, draft: Draft, session: Session) -> Draft
     session.require(name for name in refused if name in session.names)
     draft = replace(draft, peers=heard(draft.placement, session, facts))
     found = rechosen(options, draft, facts)
-    lost = [name for name in found.nodes if name in session.away]
-    if lost:
-        error = unreachable(session.away[lost[0]])
+    if error := session.away.among(found.nodes).error:
         others = [node.name for node in session.selected if node.name not in session.away]
         if len(others) >= len(found.nodes):
             error.hint = error.hint or f"it may run this deployment; to deploy without it: --limit {','.join(others)}"

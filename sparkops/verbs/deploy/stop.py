@@ -54,7 +54,7 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     if error is None:
         _, error = tried(with_sudo(plans[1], session.sudo), session)
     unknown = _unknown(session, targets)
-    if error is None and (error := unknown.errors):
+    if error is None and (error := unknown.error):
         again, names = _typed("stop", options), ", ".join(unknown)
         what = f"what {names} runs may still serve; when that is mended, run `{again}` again"
         error.hint = "\n".join(filter(None, (error.hint, what)))

@@ -84,7 +84,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
 
 
 def _error(unknown: AwayNodes) -> Unreachable | None:
-    error = unknown.errors
+    error = unknown.error
     if error is not None:
         error.hint = error.hint or NEXT["unreachable"]
     return error
