@@ -23,6 +23,9 @@ HUGE = "release the huge pages, on the node: sudo sysctl vm.nr_hugepages=0"
 LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90
 """Without the size of the model, no lower value is advised. Higher ones never worked: the system needs 10 to 15 GB."""
 
+MARGIN = 0.01
+"""The share of memory that an advised value leaves: dropping the page cache does not free all of it."""
+
 
 @PlanCheck(
     id="memory-fits",
@@ -114,7 +117,7 @@ def _drafted(here: Here, memory: Memory) -> Said | None:
 
 def _too_little(here: Here, memory: Memory, free: float) -> tuple[str, str]:
     """Who holds the memory and the highest share that fits, if the model still fits into it; then what to do."""
-    most = min(MOST_UTILIZATION, math.floor(100 * free / memory.total_kib) / 100)
+    most = _advised(free / memory.total_kib)
     least = estimate(here.s.effective, here.s.placement.shape, memory.total_kib).least_share
     found = holders(here, memory)
     told = "".join(f"; {one.name} holds {gib(one.kib)}" for one in found)
@@ -122,11 +125,16 @@ def _too_little(here: Here, memory: Memory, free: float) -> tuple[str, str]:
     if memory.huge_kib >= MUCH_HUGE:
         hints.insert(0, HUGE)
     if most >= (least or LEAST_UTILIZATION):
-        told += f"; the highest value that fits is {most:.2f}"
+        told += f"; the highest safe value is {most:.2f}"
         hints.append(f"or use --set args.gpu-memory-utilization={most:.2f}")
     elif least:
         told += f"; weights, overhead and one request need {least:.2f} or more"
     return told, "; ".join(hints)
+
+
+def _advised(free: float) -> float:
+    """The highest share to advise, in hundredths, if this much is free."""
+    return math.floor(round(100 * min(MOST_UTILIZATION, free - MARGIN), 6)) / 100
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ def holders(here: Here, memory: Memory, least: float = 0.0) -> list[Holder]:
 def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here, needed: float) -> Holder:
     name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
     wanted = max(needed, here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION))
-    left = math.floor(100 * min(MOST_UTILIZATION, WHOLE - wanted)) / 100
+    left = _advised(WHOLE - wanted)
     span = len(stored.copy_of(stored.engines[0])) if stored.engines else 1
     total = read(here.facts.meminfo).total_kib
     least = max(LEAST_UTILIZATION, least_share_of(stored.models[0].model, span, total))

@@ -140,3 +140,16 @@ def test_every_image_of_the_catalogue_is_got_by_the_commands_of_its_remedy(lab_w
         lines = dict.fromkeys(line for check, _ in missing for line in commands(check["hint"]))
         assert [line for line in lines if not run(lab, line, [])] == []
         assert lab.json("preflight", *words, "--only", "image-present")["verdict"] == "pass"
+
+
+def test_each_share_of_memory_that_is_advised_beside_a_running_model_serves(lab_with):
+    lab = lab_with(nodes=1)
+    first = ("--recipe", "nemotron-3-nano-nvfp4")
+    second = (*first, "--name", "second", "--alongside")
+    lab.deploy("solo", *first, "--setup")
+    hint = lab.json("deploy", "--topology", "solo", *second, code=3)["error"]["hint"]
+    smaller, beside = re.findall(r"--set (args\.gpu-memory-utilization=[\d.]+)", hint)
+    lab.deploy("solo", *second, "--set", beside)
+    lab.cli("stop", "second", "--remove", code=0)
+    lab.deploy("solo", *first, "--alongside", "--set", smaller)
+    assert lab.deploy("solo", *second)["ok"]
