@@ -38,20 +38,13 @@ def start_problem(
 
 
 def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
-    """Keys that differ where a part of it runs: what starts again would not know the key of its proxy."""
-    nodes = unlike_keys(one, facts) if one.runs else []
+    """Keys that differ: a server of it would not know the key of its proxy."""
+    nodes = unlike_keys(one, facts)
     if not nodes:
         return None
     typed = name_or_hash(one.stored, deployed_revisions(facts))
     text = f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}"
     return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed))
-
-
-def warn_of_unlike_keys(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> None:
-    """Say that what was stopped comes back with keys that differ: its proxy then gets no answer from some servers."""
-    if nodes := unlike_keys(one, facts):
-        cure = ONE_KEY.format(name_or_hash(one.stored, deployed_revisions(facts)))
-        session.report.warn(f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}; {cure}")
 
 
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:

@@ -169,11 +169,16 @@ def test_what_makes_way_for_another_key_is_told_before(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("verb", ["start", "rollback"])
-def test_what_comes_back_with_keys_that_differ_says_so(lab: Lab, verb: str) -> None:
+def test_what_would_come_back_with_keys_that_differ_needs_one_first(lab: Lab, verb: str) -> None:
     lab.deploy("2x-solo")
     lab.json("stop")
     lab.node("node2").files[f"{lab.node('node2').state_dir}/key"] = "sk-another"
-    assert "the API keys on node1 and node2 differ; give them one key:" in lab.cli(verb, code=0).err
+    error = lab.json(verb, code=3)["error"]
+    assert "the API keys on node1 and node2 differ" in error["message"]
+    assert f"key rotate --deployment {GPT}`" in error["hint"]
+    lab.cli("key", "rotate", "--deployment", GPT, code=0)
+    lab.json(verb)
+    assert lab.state() == {GPT: "serving"}
 
 
 def test_what_was_stopped_on_purpose_after_a_killed_rotation_stays_stopped(lab: Lab) -> None:

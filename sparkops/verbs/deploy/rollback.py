@@ -28,7 +28,7 @@ from sparkops.session.find_deployment import (
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.short_of_memory import short_of_memory
-from sparkops.session.start_problem import start_problem, warn_of_unlike_keys
+from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
 from sparkops.verbs.deploy.start import starts
@@ -80,8 +80,6 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     if session.lock(step.node for step in plan.steps):
         return _rollback(options, session)
     _tell(session, previous, running, cut)
-    for one in previous if names else ():
-        warn_of_unlike_keys(session, facts, one)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
     settled = (*(one.stored.deployment for one in (*previous, *running)), *_left_nothing(session, facts, everything))
