@@ -30,22 +30,22 @@ def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
     return outcome, error_of(plan, outcome)
 
 
-def error_of(plan: Plan, outcome: Outcome) -> SparkopsError | None:
-    """The one error that the user sees; None if the whole plan was done."""
+def error_of(plan: Plan, outcome: Outcome, hint: str = WHAT_RUNS) -> SparkopsError | None:
+    """The one error that the user sees, with this next step after a failure; None if the whole plan was done."""
     if outcome.status == "done":
         return None
-    error = _cause(outcome)
+    error = _cause(outcome, hint)
     error.rolled_back = _rolled_back(outcome, {step.id: f"{step.node}: {step.title}" for step in plan.steps})
     return error
 
 
-def _cause(outcome: Outcome) -> SparkopsError:
+def _cause(outcome: Outcome, hint: str) -> SparkopsError:
     if outcome.status == "interrupted":
         return Interrupted(hint=WHAT_RUNS)
     if not outcome.failures:
         return SparkopsError("the steps ended, but it is unknown whether they succeeded", hint=WHAT_RUNS)
     first = _failure_to_show(outcome.failures)
-    return _error(first, first.reason, WHAT_RUNS)
+    return _error(first, first.reason, hint)
 
 
 def _failure_to_show(failures: tuple[StepFailure, ...]) -> StepFailure:

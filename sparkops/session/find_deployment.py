@@ -86,7 +86,7 @@ def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) ->
     options += ["--alongside"] if beside else []
     options += _limit(session, (member.name for member in stored.members))
     typed = shlex.join(["deploy", "--recipe", stored.recipe, "--topology", stored.topology, *options])
-    return f"deploy it again, with the options that it had: `sparkops {typed}`"
+    return f"deploy it again: `sparkops {typed}`, with its other options (`sparkops history` shows them)"
 
 
 def _first(session: Session) -> str:

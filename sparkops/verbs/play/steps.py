@@ -23,6 +23,8 @@ from sparkops.verbs.deploy.options import PlanOptions
 from sparkops.verbs.deploy.run import carry_out, decide
 from sparkops.verbs.play.options import PlayOptions
 
+AGAIN = "to run it again on the nodes where it failed, add --limit @last-failed"
+
 
 @dataclass(frozen=True)
 class Played:
@@ -66,7 +68,7 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         away = session.away.among(node.name for node in nodes)
         counted = dict.fromkeys(away, Recap(unreachable=1)) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
-        error = first(error_of(plan, outcome), away.error, None if options.check else _undecided(events))
+        error = first(error_of(plan, outcome, AGAIN), away.error, None if options.check else _undecided(events))
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
 
 
