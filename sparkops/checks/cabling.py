@@ -7,7 +7,7 @@ from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, som
 from sparkops.checks.fabric import NETPLAN
 from sparkops.core import models
 from sparkops.core.fabric import Cabling, cabling_of
-from sparkops.core.fabric.miscabling import Miscabling, dark, miscablings, unsure
+from sparkops.core.fabric.miscabling import Miscabling, dark, loose, miscablings, unsure
 from sparkops.core.facts import Unread
 from sparkops.core.situation import Situation
 
@@ -40,7 +40,7 @@ def connected(s: Situation) -> Iterator[Said]:
 def of_islands(s: Situation) -> Iterator[Said]:
     """The same for nodes that need not form one cluster, such as two pairs: each group of connected nodes by itself.
 
-    A node that is not reached may be what a group lacks, and where a cable leads to.
+    A node that is not reached may be what a group lacks, and where a cable leads to; so may one with a wrong cable.
     """
     _asked(s)
     away = [node for node in s.cabling.order if node in s.away]
@@ -68,7 +68,8 @@ def _all_reached(s: Situation) -> None:
 def _wrong(s: Situation, cabling: Cabling, away: Sequence[str] = ()) -> Iterator[Said]:
     strange = {end.node for end in s.fabric.strange}
     found = [*miscablings(s.fabric, cabling)] or [*_unlike_addresses(s, cabling)]
-    found = [one for one in found if not (away and one.gap and strange.intersection(one.nodes))]
+    lacking = loose(s.fabric, s.cabling)
+    found = [one for one in found if not (one.gap and (away if strange.intersection(one.nodes) else lacking))]
     for one in found[:FEW]:
         if away and one.gap:
             problem = f"{one.problem}, unless {some(away)} (not reached) is there"

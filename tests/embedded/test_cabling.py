@@ -20,6 +20,7 @@ FIRST = {
         "node3 small-mtu",
     ): "cx7-mtu: the cable node1 p1 - node3 p0 has MTU 9000 at one end and 1500",
     ("ring", "node2 cable-pulled"): "cx7-cabling: no cable connects node1 to node2, so the ring is open",
+    ("ring", "node4 cable-loop"): "cx7-cabling: the cable in node4 p0 leads back to p1 of the same node",
     ("ring", "node3 cables-exchanged"): "cx7-cabling: the cables in p0 and p1 of node3 are exchanged",
     ("ring", "node3 link-100g"): "cx7-speed: p0 to node3 p1 (enp1s0f0np0, enP2p1s0f0np0) runs at 100 Gb/s",
     ("ring", "node2 one-twin-down"): "cx7-twins: enP2p1s0f0np0 is down",
@@ -44,6 +45,14 @@ def test_the_first_line_names_the_cable(fabric, lab_with):
             said[kind, fault] = first(lab.json("fabric", code=None))
             lab.fault(*fault.split(), off=True)
     assert {case: told for case, told in said.items() if not told.startswith(FIRST[case])} == {}
+    if fabric == "ring":
+        lab.fault("node4", "cable-loop")
+        lab.fault("node3", "cable-elsewhere")
+        (wrong,) = (one for one in lab.json("fabric", code=3)["cluster"] if one["id"] == "cx7-cabling")
+        assert "plug its other end into node4 p1" in wrong["hint"], "it has the subnets of that port"
+        assert "connect node1" not in wrong["hint"], "that would leave no port for node4"
+        lab.fault("node4", "cable-loop", off=True)
+        lab.fault("node3", "cable-elsewhere", off=True)
     lab.fault("node1", "no-ipv6")
     document = lab.json("fabric")
     assert (document["fabric"]["kind"], document["verdict"]) == (fabric, "pass"), "then subnets tell"

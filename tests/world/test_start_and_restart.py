@@ -739,7 +739,7 @@ def test_a_broken_server_is_never_stopped_for_a_neighbour_that_it_answers_beside
     (gone,) = (name for node, name in lab.running() if node == "node2")
     lab.on("node2", "docker", "rm", "-f", gone)
     shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
-    assert (shown["state"], shown["next"].split(",")[0]) == ("degraded", "deploy it again")
+    assert (shown["state"], shown["next"].split(":")[0]) == ("degraded", "deploy it again")
     lab.cli(*shlex.split(shown["next"].split("`")[1])[3:])
     assert lab.state()[QWEN] == "serving"
 

@@ -41,6 +41,12 @@ def dark(fabric: Fabric, cabling: Cabling) -> tuple[str, ...]:
     return tuple(node for node in cabling.order if node not in lit)
 
 
+def loose(fabric: Fabric, cabling: Cabling) -> frozenset[str]:
+    """Nodes that are connected to none, but have a cable: to themselves, or to something unknown."""
+    ends = (*fabric.strange, *(end for one in fabric.segments if one.looped for end in one.ends))
+    return frozenset(end.node for end in ends if not cabling.beside(end.node))
+
+
 def _loops(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
     for one in fabric.segments:
         if one.looped and one.nodes[0] in cabling.order and not fabric.switched(one):
@@ -92,7 +98,8 @@ def _stray(fabric: Fabric, cabling: Cabling, end: End, wanted: Sequence[str]) ->
     """A cable that leads to something else instead of to one of the `wanted` nodes."""
     others = _listed([node for node in cabling.order if node != end.node])
     problem = f"the cable in {end} does not lead to {others.replace(' and ', ' or ')}"
-    instead = f"plug its other end into {_free(fabric, wanted)}, or select the node that it leads to"
+    instead = f"plug its other end into {_meant(fabric, end) or _free(fabric, wanted)}"
+    instead += ", or select the node that it leads to"
     return Miscabling(problem, instead, (end.node,))
 
 
@@ -114,6 +121,13 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
         problem = f"the cables between {_listed(cabling.order)} are neither a ring nor lead all to one switch"
         remedy = "connect each node to the next one, and the last to the first"
         yield Miscabling(problem, remedy, cabling.order, gap=True)
+
+
+def _meant(fabric: Fabric, end: End) -> End | None:
+    """The port that should be at the other end of this port's cable, by its subnets, and has no other node there."""
+    mine = fabric.ports[end].networks
+    wrong = (other for other, port in fabric.ports.items() if other.node != end.node and mine & port.networks)
+    return next((one for one in wrong if one not in fabric.segment_of or fabric.segment_of[one].looped), None)
 
 
 def _free(fabric: Fabric, nodes: Sequence[str]) -> str:

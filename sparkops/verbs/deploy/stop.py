@@ -50,6 +50,9 @@ def _stop(options: StopOptions, session: Session) -> Answer:
         return Answer(_document(targets, {step.id for step in stops.steps}) | checked)
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _stop(options, session)
+    for one in targets:
+        if beyond := sorted({node for node, _ in one.running} - {*session.names}):
+            session.report.note(f"stops {one.title} whole, so also on {', '.join(beyond)}")
     outcome, error = tried(with_sudo(plans[0], session.sudo), session)
     if error is None:
         _, error = tried(with_sudo(plans[1], session.sudo), session)

@@ -52,6 +52,8 @@ _ENDED = ("created", "exited", "dead")
 
 ENDS = re.compile(r"\bdeploy\b|`sparkops (start|restart|stop|rollback)\b")
 """A next step after which no restart is needed, or none is possible."""
+OTHER_VALUE = re.compile(r"\b(?:lower|raise|set) .*`(?:gpu-memory-utilization|max-model-len|--)")
+"""A next step that a restart does not take: it starts with the options of the deploy."""
 
 _CODE = re.compile(r"sparkops: the engine ended with exit code (\d+)")
 

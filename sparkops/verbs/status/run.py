@@ -22,6 +22,7 @@ from sparkops.verbs.status import warnings
 from sparkops.verbs.status.causes import (
     ENDS,
     NEXT,
+    OTHER_VALUE,
     Commands,
     Logs,
     Reason,
@@ -220,8 +221,10 @@ def _next(session: Session, one: Looked, here: Sequence[DeployedRevision], typed
 
 def _then(mend: str, one: Looked, typed: str) -> str:
     """A next step; an engine that gave up does not start again by itself when its cause is gone."""
-    waits = any(part.gave_up for part in one.parts) and not ENDS.search(mend)
-    return f"{mend}; then: `sparkops restart {typed}`" if waits else mend
+    if ENDS.search(mend) or not any(part.gave_up for part in one.parts):
+        return mend
+    then = "then deploy it again with the new value, or as it is" if OTHER_VALUE.search(mend) else "then"
+    return f"{mend}; {then}: `sparkops restart {typed}`"
 
 
 def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:
