@@ -68,8 +68,11 @@ def _all_reached(s: Situation) -> None:
 def _wrong(s: Situation, cabling: Cabling, away: Sequence[str] = ()) -> Iterator[Said]:
     strange = {end.node for end in s.fabric.strange}
     found = [*miscablings(s.fabric, cabling)] or [*_unlike_addresses(s, cabling)]
-    lacking = loose(s.fabric, s.cabling)
-    found = [one for one in found if not (one.gap and (away if strange.intersection(one.nodes) else lacking))]
+    found = [
+        one
+        for one in found
+        if not (one.gap and (away if strange.intersection(one.nodes) else loose(s.fabric, s.cabling)))
+    ]
     for one in found[:FEW]:
         if away and one.gap:
             problem = f"{one.problem}, unless {some(away)} (not reached) is there"
