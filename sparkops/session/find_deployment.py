@@ -9,6 +9,7 @@ from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
 from sparkops.errors import Ambiguous, Refused, SparkopsError, Unreachable, UsageError
 from sparkops.files import deployments
+from sparkops.files.recipes import recipe_names
 from sparkops.phases.beside import half_replaced
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
@@ -77,7 +78,9 @@ def go_back(session: Session, stored: Stored) -> str:
 
 
 def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
-    """How to deploy it again where it is, beside what runs there."""
+    """How to deploy it again where it is, beside what runs there. Its labels have the name of a recipe, not its file."""
+    if "/" not in stored.recipe and stored.recipe not in recipe_names():
+        return "deploy it again, with the command that `sparkops history` shows"
     nodes = {member.name for member in stored.members}
     others = [one for one in here if one.stored.deployment != stored.deployment]
     beside = any(nodes & {node for node, _ in one.running} for one in others)

@@ -744,6 +744,20 @@ def test_a_broken_server_is_never_stopped_for_a_neighbour_that_it_answers_beside
     assert lab.state()[QWEN] == "serving"
 
 
+def test_what_a_file_deployed_comes_again_with_the_command_that_the_history_shows(lab: Lab) -> None:
+    file = lab.work / "my recipe.yml"
+    file.write_text("extends: openai-gpt-oss-120b\n")
+    lab.deploy("2x-solo", "--recipe", str(file))
+    (gone,) = (name for node, name in lab.running() if node == "node2")
+    lab.on("node2", "docker", "rm", "-f", gone)
+    (shown,) = lab.json("status", code=5)["deployments"]
+    assert "with the command that" in shown["next"]
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
+    command = next(run["command"] for run in lab.json("history")["runs"] if run["verb"] == "deploy")
+    lab.cli(*shlex.split(command)[3:], code=0)
+    assert list(lab.state().values()) == ["serving"]
+
+
 def test_what_serves_is_only_asked_also_if_it_could_not_start_again(lab: Lab) -> None:
     lab.deploy("solo")
     digest = lab.json("status")["deployments"][0]["hash"][:8]
