@@ -78,7 +78,10 @@ def go_back(session: Session, stored: Stored) -> str:
 
 
 def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
-    """How to deploy it again where it is, beside what runs there. Its labels have the name of a recipe, not its file."""
+    """How to deploy it again where it is, beside what runs there.
+
+    Its labels have the name of the recipe. For one of a file, only the nodes' histories have the path.
+    """
     if "/" not in stored.recipe and stored.recipe not in recipe_names():
         return "deploy it again, with the command that `sparkops history` shows"
     nodes = {member.name for member in stored.members}
