@@ -44,8 +44,9 @@ def of_islands(s: Situation) -> Iterator[Said]:
     """
     _asked(s)
     away = [node for node in s.cabling.order if node in s.away]
-    for island in s.cabling.islands:
-        yield from _wrong(s, cabling_of(s.fabric, island), away)
+    beside = [node for node in loose(s.fabric, s.cabling) if node not in away]
+    said = [one for island in s.cabling.islands for one in _wrong(s, cabling_of(s.fabric, island), away, beside)]
+    yield from sorted(said, key=lambda one: one.status == "warn")
     _all_reached(s)
     for end in s.fabric.lone:
         if end in s.fabric.strange and s.cabling.beside(end.node) == ():
@@ -65,18 +66,18 @@ def _all_reached(s: Situation) -> None:
         raise CannotTell(f"{some(away)} not reached, so it is unknown which cables lead there")
 
 
-def _wrong(s: Situation, cabling: Cabling, away: Sequence[str] = ()) -> Iterator[Said]:
+def _wrong(s: Situation, cabling: Cabling, away: Sequence[str] = (), beside: Sequence[str] = ()) -> Iterator[Said]:
+    """What is wrong with some nodes. They may lack one that is `away`, or one `beside` them with a wrong cable."""
     strange = {end.node for end in s.fabric.strange}
     found = [*miscablings(s.fabric, cabling)] or [*_unlike_addresses(s, cabling)]
-    found = [
-        one
-        for one in found
-        if not (one.gap and (away if strange.intersection(one.nodes) else loose(s.fabric, s.cabling)))
-    ]
+    found = [one for one in found if not (away and one.gap and strange.intersection(one.nodes))]
     for one in found[:FEW]:
         if away and one.gap:
             problem = f"{one.problem}, unless {some(away)} (not reached) is there"
             yield Said("warn", problem, f"find out first why {some(away)} was not reached", nodes=one.nodes)
+        elif beside and one.gap and not strange.intersection(one.nodes):
+            problem = f"{one.problem}, unless {some(beside)} belongs there"
+            yield Said("warn", problem, f"look first at the cables of {some(beside)}", nodes=one.nodes)
         else:
             yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
     if len(found) > FEW:

@@ -49,8 +49,8 @@ class Note:
     `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
     a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
     `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that, that of a
-    `restart` and of a `key rotate` those of what it stops and starts again (`restarts`), that of a deploy those of what
-    it stops (`replaces`).
+    `restart` and of a `key rotate` those of what it stops and starts again (`restarts`), that of a deploy those of
+    what served before it (`replaces`).
     """
 
     event: str
@@ -226,18 +226,23 @@ def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -
     return frozenset(digest for note in noted for digest in note.restarts)
 
 
-def to_replace(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -> frozenset[str]:
-    """The hashes of what deploys among these runs were to stop, none of which has ended."""
-    ids = {run.begin.run for run in runs}
-    return frozenset(
-        digest for history in nodes for note in history.notes if note.run in ids for digest in note.replaces
-    )
+def unfinished_deploy(nodes: Iterable[NodeHistory]) -> tuple[Note, int | None] | None:
+    """The `about` of the newest deploy that did not end well and its exit code, None if it was cut off.
 
-
-def without_about(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -> list[PastRun]:
-    """Those of these runs that did not say what they are about."""
-    told = {note.run for history in nodes for note in history.notes if note.event == "about"}
-    return [run for run in runs if run.begin.run not in told]
+    None if there was none, or if a later run settled something on one of its nodes.
+    """
+    told, over, codes = set[Note](), set[str](), dict[str, int | None]()
+    for history in nodes:
+        left: dict[str, Note] = {}
+        for note in history.notes:
+            if note.replaces:
+                left[note.run] = note
+            elif note.event == "end":
+                over |= left.keys() if note.settled else set()
+                codes[note.run] = note.exit_code
+        told |= {*left.values()}
+    last = max((note for note in told if note.run not in over), key=lambda note: note.at, default=None)
+    return (last, codes.get(last.run)) if last else None
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:

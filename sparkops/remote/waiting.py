@@ -148,11 +148,12 @@ class Waiting:
 
     def _away(self, lost: NodeLost) -> Waited | None:
         now = self._world.now()
+        late = now - self._began >= self._wait.deadline
         if isinstance(self._wait, RebootWait):
-            if now - self._began >= self._wait.deadline:
+            if late:
                 raise lost
             return None
-        if not lost.heals:
+        if late or not lost.heals:
             raise lost
         if self._lost_since is None:
             self._lost_since = now

@@ -24,13 +24,13 @@ class AwayNodes(dict[str, NodeLost]):
 
     @property
     def error(self) -> Unreachable | None:
-        """The errors of all nodes as one, with the hint of the first node; None without any."""
+        """The errors of all nodes as one, with the first hint; None without any."""
         if not self:
             return None
         told = grouped((lost.reason, node) for node, lost in self.items())
         message = "; ".join(f"{', '.join(nodes)}: {reason}" for reason, nodes in told.items())
-        first = unreachable(next(iter(self.values())))
-        return Unreachable(message, node=first.node, hint=first.hint)
+        hints = (unreachable(lost).hint for lost in self.values())
+        return Unreachable(message, node=next(iter(self)), hint=next(filter(None, hints), None))
 
 
 def unreachable(lost: NodeLost) -> Unreachable:

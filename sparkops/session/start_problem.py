@@ -10,7 +10,7 @@ from sparkops.core.facts.reading import mapping
 from sparkops.core.situation import reads_home_key
 from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions, unlike_keys
-from sparkops.session.find_deployment import again, name_or_hash
+from sparkops.session.find_deployment import again, current, name_or_hash
 from sparkops.session.session import Session
 
 SETTLED = 600.0
@@ -34,17 +34,28 @@ def start_problem(
 
     With a `new_key`, the keys of now do not matter.
     """
-    return _link(session, facts, one) or _model(session, facts, one) or (None if new_key else _keys(facts, one))
+    return (
+        _link(session, facts, one) or _model(session, facts, one) or (None if new_key else _keys(session, facts, one))
+    )
 
 
-def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
-    """Keys that differ: a server of it would not know the key of its proxy."""
-    nodes = unlike_keys(one, facts)
-    if not nodes:
+def _keys(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
+    """Keys that differ: a server of it would not know the key of its proxy. Refused where `key rotate` can mend it."""
+    if not unlike_keys(one, facts) or not (one.runs or one in current(facts, session.names)):
         return None
+    text, hint = _unlike(facts, one)
+    return Refused(text, node=unlike_keys(one, facts)[0], hint=hint)
+
+
+def warn_of_unlike_keys(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> None:
+    """Say that what was stopped comes back with keys that differ: its proxy then gets no answer from some servers."""
+    if unlike_keys(one, facts):
+        session.report.warn("; ".join(_unlike(facts, one)))
+
+
+def _unlike(facts: Mapping[str, Facts], one: DeployedRevision) -> tuple[str, str]:
     typed = name_or_hash(one.stored, deployed_revisions(facts))
-    text = f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}"
-    return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed))
+    return f"{one.title}: {UNLIKE_KEYS.format(' and '.join(unlike_keys(one, facts)))}", ONE_KEY.format(typed)
 
 
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -164,7 +165,7 @@ def test_a_rollback_after_a_killed_deploy_goes_back_to_what_served_before(lab: L
     lab.deploy("2x-solo", "--set", "args.max-model-len=1024")
     lab.deploy("2x-solo")
     served, words = lab.running(), ("deploy", "--topology", "2x-solo", *SHORTER)
-    for at in range(5, 40):
+    for at in range(6, 40):  # before, it only reads
         if not lab.killed(at, *words):
             break
         lab.anew()
@@ -207,7 +208,7 @@ def test_a_killed_deploy_back_to_a_kept_revision_is_rolled_back_to_what_served(l
     lab.deploy(topology, *SHORTER)
     lab.deploy(topology)
     served, words = lab.running(), ("deploy", "--topology", topology, *SHORTER)
-    for at in range(5, 40):
+    for at in range(6, 40):  # before, it only reads
         if not lab.killed(at, *words):
             break
         lab.anew()
@@ -245,7 +246,7 @@ def test_going_back_serves_again(lab: Lab, proxy: str) -> None:
 @pytest.mark.parametrize("topology", ["2x-solo", "cluster"])
 def test_a_deploy_that_is_killed_while_it_fails_is_rolled_back_to_what_served(tmp_path: Path, topology: str) -> None:
     words = ("deploy", "--topology", topology, *SHORTER)
-    for at in range(5, 45):
+    for at in range(6, 45):  # before, it only reads
         lab = Lab(tmp_path / str(at))
         lab.deploy(topology, "--set", "args.max-model-len=1024")
         lab.deploy(topology)
@@ -269,3 +270,59 @@ def test_a_reboot_after_a_killed_deploy_changes_nothing_about_where_a_rollback_g
         node.reboot()
     lab.json("rollback", code=None)
     assert lab.running() == served
+
+
+@pytest.mark.parametrize("kind", ["lost-applied", "lost-unapplied"])
+@pytest.mark.parametrize("more", [(), ("--at-once",)])
+def test_a_deploy_that_loses_a_node_and_cannot_be_undone_is_rolled_back_once_the_node_is_there(
+    tmp_path: Path, kind: Literal["lost-applied", "lost-unapplied"], more: tuple[str, ...]
+) -> None:
+    for at in range(6, 36, 3):
+        lab = Lab(tmp_path / str(at))
+        lab.deploy("2x-solo", "--set", "args.max-model-len=1024")
+        lab.deploy("2x-solo")
+        served = lab.running()
+        lab.anew(troubles=[Trouble(kind, at)])
+        if lab.cli("deploy", "--topology", "2x-solo", *more, *SHORTER).code == 0:
+            break
+        lab.anew()
+        lab.json("rollback")
+        assert lab.running() == served, at
+
+
+def test_all_that_a_killed_deploy_was_to_replace_comes_back(tmp_path: Path) -> None:
+    for at in range(6, 40):
+        lab = Lab(tmp_path / str(at))
+        lab.deploy("solo", "--name", "a", "--limit", "node1", *SHORTER)
+        lab.deploy("solo", "--name", "a", "--limit", "node1")
+        lab.deploy("solo", "--name", "b", "--limit", "node2")
+        served = lab.running()
+        if not lab.killed(at, "deploy", "--topology", "2x-solo", "--name", "c"):
+            break
+        lab.anew()
+        lab.json("rollback")
+        assert lab.running() == served, at
+        assert lab.json("status")["cut_off"] == []
+
+
+def test_after_two_killed_deploys_a_rollback_starts_what_served_before_both(tmp_path: Path) -> None:
+    for at in range(2, 8):
+        lab = Lab(tmp_path / str(at))
+        lab.deploy("solo")
+        served = lab.running()
+        lab.world.boot(BootRule.flag("2048", EngineBoot(crashes=True, log=("boom",))))
+        assert lab.killed(8, "deploy", "--topology", "solo", *SHORTER)
+        assert lab.killed(at, "deploy", "--topology", "solo", "--set", "args.max-model-len=3000")
+        lab.anew()
+        lab.json("rollback")
+        assert lab.running() == served, at
+
+
+def test_a_deploy_that_was_undone_is_over_for_a_rollback(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--set", "args.max-model-len=1024")
+    first = lab.running()
+    lab.deploy("2x-solo")
+    lab.world.boot(BootRule.flag("2048", EngineBoot(crashes=True, log=("boom",))))
+    lab.json("deploy", "--topology", "2x-solo", *SHORTER, code=5)
+    lab.json("rollback")
+    assert lab.running() == first

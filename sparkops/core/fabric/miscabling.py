@@ -41,10 +41,11 @@ def dark(fabric: Fabric, cabling: Cabling) -> tuple[str, ...]:
     return tuple(node for node in cabling.order if node not in lit)
 
 
-def loose(fabric: Fabric, cabling: Cabling) -> frozenset[str]:
+def loose(fabric: Fabric, cabling: Cabling) -> tuple[str, ...]:
     """Nodes that are connected to none, but have a cable: to themselves, or to something unknown."""
-    ends = (*fabric.strange, *(end for one in fabric.segments if one.looped for end in one.ends))
-    return frozenset(end.node for end in ends if not cabling.beside(end.node))
+    looped = (end for one in fabric.segments if one.looped and not fabric.switched(one) for end in one.ends)
+    wrong = {end.node for end in (*fabric.strange, *looped)}
+    return tuple(node for node in cabling.order if node in wrong and not cabling.beside(node))
 
 
 def _loops(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
@@ -125,9 +126,10 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
 
 def _meant(fabric: Fabric, end: End) -> End | None:
     """The port that should be at the other end of this port's cable, by its subnets, and has no other node there."""
-    mine = fabric.ports[end].networks
-    wrong = (other for other, port in fabric.ports.items() if other.node != end.node and mine & port.networks)
-    return next((one for one in wrong if one not in fabric.segment_of or fabric.segment_of[one].looped), None)
+    mine = {network for network in fabric.ports[end].networks if not network.is_link_local}
+    looped = (other for one in fabric.segments if one.looped for other in one.ends)
+    able = (other for other in (*fabric.free, *looped) if other.node != end.node)
+    return next((other for other in able if mine & fabric.ports[other].networks), None)
 
 
 def _free(fabric: Fabric, nodes: Sequence[str]) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import EVERYTHING, Note, stopped_for, to_replace, unfinished_rollback, without_about
+from sparkops.core.history import EVERYTHING, Note, stopped_for, unfinished_deploy, unfinished_rollback
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
-from sparkops.errors import Ambiguous, Refused, UsageError
+from sparkops.errors import Ambiguous, Refused, Unreachable, UsageError
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import fitting, half_replaced, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
@@ -28,7 +28,7 @@ from sparkops.session.find_deployment import (
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.short_of_memory import short_of_memory
-from sparkops.session.start_problem import start_problem
+from sparkops.session.start_problem import start_problem, warn_of_unlike_keys
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
 from sparkops.verbs.deploy.start import starts
@@ -80,6 +80,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     if session.lock(step.node for step in plan.steps):
         return _rollback(options, session)
     _tell(session, previous, running, cut)
+    for one in previous if names else ():
+        warn_of_unlike_keys(session, facts, one)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
     settled = (*(one.stored.deployment for one in (*previous, *running)), *_left_nothing(session, facts, everything))
@@ -118,7 +120,7 @@ def _wanted(
 ) -> list[DeployedRevision]:
     """What must serve, if that is known.
 
-    By hash, from a rollback that was cut off, what a deploy that was cut off left whole, or by a name that is stopped.
+    By hash, from a rollback that was cut off, what a deploy that did not end well left, or by a name that is stopped.
     """
     if options.to:
         return _named(session, chosen, options.to)
@@ -129,19 +131,26 @@ def _wanted(
             return found
     whole = [one for one in chosen if one.runs and one.complete]
     replaced = [one for one in whole if any(half_replaced(one, other) for other in chosen)]
-    if half := replaced or _left_whole(session, facts, whole):
+    if half := _before(options, session, facts) or replaced:
         return half
     return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
 
 
-def _left_whole(
-    session: Session, facts: Mapping[str, Facts], whole: Iterable[DeployedRevision]
-) -> list[DeployedRevision]:
-    """What a deploy was to stop, or would have changed, that was cut off before it had."""
-    past = [known.history for known in facts.values()]
-    deploys = [run for run in session.cut_off if run.begin.verb in ("deploy", "play")]
-    stopping, unsaid = to_replace(past, deploys), {run.begin.deployment for run in without_about(past, deploys)}
-    return [one for one in whole if one.stored.hash in stopping or one.stored.deployment in unsaid]
+def _before(options: RollbackOptions, session: Session, facts: Mapping[str, Facts]) -> list[DeployedRevision]:
+    """What served before the last deploy, if that was cut off, or failed and could not be undone.
+
+    A deploy that failed and reached all of its nodes was undone, if all that served before it runs.
+    """
+    about, code = unfinished_deploy([known.history for known in facts.values()]) or (None, None)
+    if about is None:
+        return []
+    here = on_selected(session, deployed_revisions(facts), None)
+    found = [one for one in here if one.complete and one.stored.hash in about.replaces]
+    undone = code not in (None, Unreachable.exit_code) and not any(one.kept for one in found)
+    if undone or len(found) < len(about.replaces):
+        return []
+    whole = options.deployment == about.deployment
+    return [one for one in found if whole or one.stored.answers_to(options.deployment)]
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:

@@ -177,7 +177,7 @@ def _able(session: Session, facts: Mapping[str, Facts], targets: Sequence[Deploy
     if problems and len(problems) == len(targets):
         raise next(iter(problems.values()))
     for problem in problems.values():
-        session.report.warn(problem.message)
+        session.report.warn("; ".join(filter(None, (f"not started: {problem.message}", problem.hint))))
     return [one for one in targets if one.title not in problems]
 
 

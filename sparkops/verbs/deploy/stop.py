@@ -44,15 +44,15 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     stops = compile_stop(built_in("stop"), facts, targets, frozenset(one.stored.hash for one in kept))
     # A second plan, which a failure stops: a note may only be removed after the container that it names.
     plans = (stops, Plan("stop", None, orphans, on_failure="stop"))
+    for one in targets:
+        if beyond := sorted({node for node, _ in one.running} - {*session.names}):
+            session.report.note(f"stops {one.title} whole, so also on {', '.join(beyond)}")
     if options.check:
         checked: dict[str, Any] = {"check": True, "steps": [row for plan in plans for row in steps(plan)]}
         checked["unreachable"] = _unknown(session, targets).reasons
         return Answer(_document(targets, {step.id for step in stops.steps}) | checked)
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _stop(options, session)
-    for one in targets:
-        if beyond := sorted({node for node, _ in one.running} - {*session.names}):
-            session.report.note(f"stops {one.title} whole, so also on {', '.join(beyond)}")
     outcome, error = tried(with_sudo(plans[0], session.sudo), session)
     if error is None:
         _, error = tried(with_sudo(plans[1], session.sudo), session)

@@ -68,7 +68,8 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         away = session.away.among(node.name for node in nodes)
         counted = dict.fromkeys(away, Recap(unreachable=1)) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
-        error = first(error_of(plan, outcome, AGAIN), away.error, None if options.check else _undecided(events))
+        failed = error_of(plan, outcome) if options.check else error_of(plan, outcome, AGAIN)
+        error = first(failed, away.error, None if options.check else _undecided(events))
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
 
 
