@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from sparkops.core.plan import Action, Command, NodeLost, Phase, Plan, Result, Step
+from sparkops.core.plan import Action, Command, NodeLost, Phase, Plan, Result, Step, Wait
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.execute import execute
 from sparkops.remote.gather import connect, gather
@@ -98,3 +98,16 @@ def test_a_cluster_that_serves_while_the_ssh_of_its_worker_is_silent_is_not_undo
     assert "the model serves, so this run goes on without this node" in told.err
     lab.world.heal("node2")
     assert (lab.serves(), lab.state()) == (True, {"openai-gpt-oss-120b": "serving"})
+
+
+def test_a_wait_gives_up_at_its_deadline_also_without_contact() -> None:
+    waited = []
+    for deadline in (30.0, 120.0):
+        world = SimulatedWorld()
+        world.lose("spark1", float("inf"))
+        asks = Action(wait=Wait(Command(("true",), reads=True), deadline=deadline))
+        began = world.now()
+        execute(Plan("test", None, (Phase("wait", (Step("ask", "spark1", "ask", asks),)),)), world, lambda _: None)
+        waited.append(world.now() - began)
+    assert 30 <= waited[0] < 60
+    assert 120 <= waited[1] < 150
