@@ -50,7 +50,7 @@ class Note:
     a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
     `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that, that of a
     `restart` and of a `key rotate` those of what it stops and starts again (`restarts`), that of a deploy those of
-    what served before it (`replaces`).
+    what it stops (`replaces`).
     """
 
     event: str
@@ -226,23 +226,11 @@ def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -
     return frozenset(digest for note in noted for digest in note.restarts)
 
 
-def unfinished_deploy(nodes: Iterable[NodeHistory]) -> tuple[Note, int | None] | None:
-    """The `about` of the newest deploy that did not end well and its exit code, None if it was cut off.
-
-    None if there was none, or if a later run settled something on one of its nodes.
-    """
-    told, over, codes = set[Note](), set[str](), dict[str, int | None]()
-    for history in nodes:
-        left: dict[str, Note] = {}
-        for note in history.notes:
-            if note.replaces:
-                left[note.run] = note
-            elif note.event == "end":
-                over |= left.keys() if note.settled else set()
-                codes[note.run] = note.exit_code
-        told |= {*left.values()}
-    last = max((note for note in told if note.run not in over), key=lambda note: note.at, default=None)
-    return (last, codes.get(last.run)) if last else None
+def replaced_by(nodes: Iterable[NodeHistory]) -> dict[str, tuple[tuple[str, ...], int | None]]:
+    """By run of a deploy, the hashes of what it was to stop, and its exit code; None if it did not say one."""
+    noted = [note for history in nodes for note in history.notes]
+    codes = {note.run: note.exit_code for note in noted if note.event == "end"}
+    return {note.run: (note.replaces, codes.get(note.run)) for note in noted if note.replaces}
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:

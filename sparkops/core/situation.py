@@ -273,14 +273,6 @@ class Situation:
         )
         return tuple(dict.fromkeys(digest for digest in served if digest != self.revision.hash))
 
-    @property
-    def served(self) -> tuple[str, ...]:
-        """Hashes of what a rollback brings back if this deploy does not end well: also what it only repairs."""
-        runs = any(
-            container.runs and stored.hash == self.revision.hash for _, stored, container in deployed(self.facts)
-        )
-        return self.replaces or (self.revision.hash,) * runs
-
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
     """Every sparkops container with the revision in its labels, in the order of nodes."""

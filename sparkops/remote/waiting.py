@@ -9,7 +9,7 @@ from sparkops.remote import Cancel, World
 RECONNECT = 300.0
 """Seconds that a wait goes on without its node (a laptop that slept, a switch that restarted)."""
 RECONNECT_SPARED = 30.0
-"""The same for a node that the deployment does without: it serves already."""
+"""The same after the deadline, and for a node that the deployment does without: it serves already."""
 LOG = "\nlog\n"
 """Separates evidence that counts as progress from lines that each probe itself adds to."""
 TELL_SECONDS = 60.0
@@ -153,11 +153,11 @@ class Waiting:
             if late:
                 raise lost
             return None
-        if late or not lost.heals:
+        if not lost.heals:
             raise lost
         if self._lost_since is None:
             self._lost_since = now
         self._tell(f"lost contact while waiting ({lost.reason}), trying again")
-        if now - self._lost_since >= (RECONNECT_SPARED if self._spared() else RECONNECT):
+        if now - self._lost_since >= (RECONNECT_SPARED if late or self._spared() else RECONNECT):
             raise lost
         return None

@@ -28,14 +28,14 @@ def start_problem(
     facts: Mapping[str, Facts],
     one: DeployedRevision,
     *,
-    new_key: bool = False,
+    any_key: bool = False,
 ) -> Refused | None:
     """The error for a link that is down, a model that is gone or keys that differ; None if nothing is known against it.
 
-    With a `new_key`, the keys of now do not matter.
+    With `any_key`, the keys of now do not matter.
     """
     return (
-        _link(session, facts, one) or _model(session, facts, one) or (None if new_key else _keys(session, facts, one))
+        _link(session, facts, one) or _model(session, facts, one) or (None if any_key else _keys(session, facts, one))
     )
 
 

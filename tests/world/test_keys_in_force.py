@@ -168,17 +168,26 @@ def test_what_makes_way_for_another_key_is_told_before(lab: Lab) -> None:
     assert [text.split(":")[0] for text in same if "key changes" in text] == ["b"]
 
 
-@pytest.mark.parametrize("verb", ["start", "rollback"])
-def test_what_would_come_back_with_keys_that_differ_needs_one_first(lab: Lab, verb: str) -> None:
+def unlike(lab: Lab) -> None:
+    """A stopped deployment, whose nodes have different keys."""
     lab.deploy("2x-solo")
     lab.json("stop")
     lab.node("node2").files[f"{lab.node('node2').state_dir}/key"] = "sk-another"
-    error = lab.json(verb, code=3)["error"]
+
+
+def test_a_start_with_keys_that_differ_needs_one_first(lab: Lab) -> None:
+    unlike(lab)
+    error = lab.json("start", code=3)["error"]
     assert "the API keys on node1 and node2 differ" in error["message"]
     assert f"key rotate --deployment {GPT}`" in error["hint"]
     lab.cli("key", "rotate", "--deployment", GPT, code=0)
-    lab.json(verb)
+    lab.json("start")
     assert lab.state() == {GPT: "serving"}
+
+
+def test_a_rollback_to_keys_that_differ_says_so(lab: Lab) -> None:
+    unlike(lab)
+    assert "the API keys on node1 and node2 differ; give them one key:" in lab.cli("rollback", code=0).err
 
 
 def test_what_was_stopped_on_purpose_after_a_killed_rotation_stays_stopped(lab: Lab) -> None:

@@ -286,6 +286,8 @@ def test_a_deploy_that_loses_a_node_and_cannot_be_undone_is_rolled_back_once_the
         if lab.cli("deploy", "--topology", "2x-solo", *more, *SHORTER).code == 0:
             break
         lab.anew()
+        if lab.running() == served:
+            continue
         lab.json("rollback")
         assert lab.running() == served, at
 
@@ -316,6 +318,53 @@ def test_after_two_killed_deploys_a_rollback_starts_what_served_before_both(tmp_
         lab.anew()
         lab.json("rollback")
         assert lab.running() == served, at
+
+
+@pytest.mark.parametrize("at", [6, 8, 10])
+def test_a_deploy_that_is_run_again_after_a_kill_and_killed_again_is_rolled_back_to_what_served(
+    tmp_path: Path, at: int
+) -> None:
+    words = ("deploy", "--topology", "2x-solo", *SHORTER)
+    for again in range(2, 40, 3):
+        lab = Lab(tmp_path / str(again))
+        lab.deploy("2x-solo", "--set", "args.max-model-len=1024")
+        lab.deploy("2x-solo")
+        served = lab.running()
+        assert lab.killed(at, *words)
+        if not lab.killed(again, *words):
+            break
+        lab.anew()
+        lab.json("rollback")
+        assert lab.running() == served, again
+
+
+def test_a_killed_deploy_on_other_nodes_hides_none(lab: Lab) -> None:
+    for name, node in (("a", "node1"), ("b", "node2")):
+        lab.deploy("solo", "--name", name, "--limit", node, *SHORTER)
+        lab.deploy("solo", "--name", name, "--limit", node)
+    served = lab.running()
+    for name, node, at in (("a", "node1", 4), ("b", "node2", 9)):
+        words = ("--name", name, "--limit", node, "--set", "args.max-model-len=1024")
+        assert lab.killed(at, "deploy", "--topology", "solo", *words)
+    lab.anew()
+    assert lab.running() != served
+    lab.json("rollback")
+    assert lab.running() == served
+    assert lab.json("status")["cut_off"] == []
+
+
+def test_a_run_about_a_neighbour_leaves_what_a_rollback_goes_back_to(lab: Lab) -> None:
+    half = ("--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits")
+    for more in (SHORTER, ()):
+        lab.deploy("solo", "--name", "a", "--limit", "node1", *half, *more)
+    lab.deploy("solo", "--name", "b", "--limit", "node1", "--alongside", *half)
+    served = lab.running()
+    words = ("--name", "a", "--limit", "node1", "--alongside", *half, "--set", "args.max-model-len=1024")
+    assert lab.killed(4, "deploy", "--topology", "solo", *words)
+    lab.anew()
+    lab.cli("restart", "b", code=0)
+    lab.json("rollback", "a")
+    assert lab.running() == served
 
 
 def test_a_deploy_that_was_undone_is_over_for_a_rollback(lab: Lab) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import EVERYTHING, Note, stopped_for, unfinished_deploy, unfinished_rollback
+from sparkops.core.history import EVERYTHING, Note, replaced_by, stopped_for, unfinished_rollback
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
-from sparkops.errors import Ambiguous, Refused, Unreachable, UsageError
+from sparkops.errors import Ambiguous, Refused, UsageError
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import fitting, half_replaced, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
@@ -67,7 +67,9 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
-        if one.kept and (problem := start_problem(session, facts, one) or short_of_memory(facts, one, running)):
+        if one.kept and (
+            problem := start_problem(session, facts, one, any_key=True) or short_of_memory(facts, one, running)
+        ):
             raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error
@@ -131,26 +133,30 @@ def _wanted(
             return found
     whole = [one for one in chosen if one.runs and one.complete]
     replaced = [one for one in whole if any(half_replaced(one, other) for other in chosen)]
-    if half := _before(options, session, facts) or replaced:
+    if half := _before(options, session, facts, whole) or replaced:
         return half
     return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
 
 
-def _before(options: RollbackOptions, session: Session, facts: Mapping[str, Facts]) -> list[DeployedRevision]:
-    """What served before the last deploy, if that was cut off, or failed and could not be undone.
-
-    A deploy that failed and reached all of its nodes was undone, if all that served before it runs.
-    """
-    about, code = unfinished_deploy([known.history for known in facts.values()]) or (None, None)
-    if about is None:
-        return []
-    here = on_selected(session, deployed_revisions(facts), None)
-    found = [one for one in here if one.complete and one.stored.hash in about.replaces]
-    undone = code not in (None, Unreachable.exit_code) and not any(one.kept for one in found)
-    if undone or len(found) < len(about.replaces):
-        return []
-    whole = options.deployment == about.deployment
-    return [one for one in found if whole or one.stored.answers_to(options.deployment)]
+def _before(
+    options: RollbackOptions, session: Session, facts: Mapping[str, Facts], whole: Iterable[DeployedRevision]
+) -> list[DeployedRevision]:
+    """What served before deploys that were cut off, the newest on each node; else what one stopped half and left so."""
+    everything, deploys = deployed_revisions(facts), replaced_by(known.history for known in facts.values())
+    back: list[DeployedRevision] = []
+    for run in reversed(session.cut_off):
+        replaces, _ = deploys.get(run.begin.run, ((), None))
+        found = [one for one in everything if one.stored.hash in replaces]
+        here = [one for one in found if one.nodes.intersection(session.names)]
+        meant = [one for one in here if one.stored.answers_to(options.deployment)]
+        meant = found if here and options.deployment in (None, run.begin.deployment) else meant
+        if not meant or any(one.nodes & other.nodes for one in found for other in back):
+            continue
+        session.require(member.name for one in found for member in one.missing if member.name in session.away)
+        if len(found) == len(replaces) and all(one.complete for one in found):
+            back += meant
+    failed = {digest for replaces, code in deploys.values() if code for digest in replaces}
+    return back or [one for one in whole if one.kept and one.stored.hash in failed]
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:

@@ -87,7 +87,7 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
         for label, text in told(impact):
             session.report.note(f"{label}: {text}")
         session.report.expect(impact["seconds"] if compiled.situation.loads_all else None)
-        session.about(session.deployment, replaces=compiled.situation.served)
+        session.about(session.deployment, replaces=compiled.situation.replaces)
     # Before: if this run is killed and a node goes away, the next one must know.
     placed = (member.name for member in compiled.situation.revision.members)
     deployments.add(session.inventory.source, placed, session.deployment)

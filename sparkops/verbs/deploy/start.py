@@ -36,7 +36,7 @@ from sparkops.session.find_deployment import (
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.short_of_memory import short_of_memory
-from sparkops.session.start_problem import start_problem
+from sparkops.session.start_problem import start_problem, warn_of_unlike_keys
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import StartOptions
 
@@ -64,6 +64,7 @@ def _start(options: StartOptions, session: Session) -> Answer:
     session.about(targets[0].stored.deployment)
     for one in targets if names else ():
         session.report.note(starts(one))
+        warn_of_unlike_keys(session, facts, one)
     session.report.expect(usual_seconds(facts, [one.stored for one in targets]) if names else None)
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)

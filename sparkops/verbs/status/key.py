@@ -67,7 +67,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     changes = any(facts[node].key_digest != digest(new) for node in nodes if node in facts)
     if not changes and not any(one.kept and one.stored.hash in cut for one in restarting):
         return Answer(document | {"rotated": False, "restarted": []})
-    for problem in (start_problem(session, facts, one, new_key=True) for one in restarting):
+    for problem in (start_problem(session, facts, one, any_key=True) for one in restarting):
         if problem:
             raise problem
     turns = rotation_turns(restarting, nodes, [one for one in deployed_revisions(facts) if one.runs])
