@@ -226,11 +226,23 @@ def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -
     return frozenset(digest for note in noted for digest in note.restarts)
 
 
-def replaced_by(nodes: Iterable[NodeHistory]) -> dict[str, tuple[tuple[str, ...], int | None]]:
-    """By run of a deploy, the hashes of what it was to stop, and its exit code; None if it did not say one."""
-    noted = [note for history in nodes for note in history.notes]
-    codes = {note.run: note.exit_code for note in noted if note.event == "end"}
-    return {note.run: (note.replaces, codes.get(note.run)) for note in noted if note.replaces}
+def replaced_by(nodes: Iterable[NodeHistory]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
+    """What deploys were to stop: by the run of one that did not end; then the hashes of those that failed.
+
+    Without what failed before a later run on that node settled something.
+    """
+    left, failed = dict[str, tuple[str, ...]](), set[str]()
+    for history in nodes:
+        noted, here = dict[str, tuple[str, ...]](), set[str]()
+        for note in history.notes:
+            if note.event == "about":
+                noted[note.run] = note.replaces
+            elif note.event == "end":
+                gone = noted.pop(note.run, ())
+                here = {*here, *gone} if note.exit_code else (set() if note.settled else here)
+        left |= {run: gone for run, gone in noted.items() if gone}
+        failed |= here
+    return left, frozenset(failed)
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """A deploy over running copies: one after the other behind their endpoint, and when all at once."""
 
+import json
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -351,6 +352,37 @@ def test_a_killed_deploy_on_other_nodes_hides_none(lab: Lab) -> None:
     lab.json("rollback")
     assert lab.running() == served
     assert lab.json("status")["cut_off"] == []
+
+
+@pytest.mark.parametrize("at", range(4, 8))
+def test_two_killed_deploys_of_neighbours_both_go_back(lab: Lab, at: int) -> None:
+    half = ("--limit", "node1", "--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits", "--alongside")
+    for more in (SHORTER, ()):
+        for name in ("a", "b"):
+            lab.deploy("solo", "--name", name, *half, *more)
+    served = lab.running()
+    for name in ("a", "b"):
+        words = ("--name", name, *half, "--set", "args.max-model-len=1024")
+        assert lab.killed(at, "deploy", "--topology", "solo", *words)
+    lab.anew()
+    lab.json("rollback")
+    assert lab.running() == served
+
+
+@pytest.mark.parametrize("at", [20, 22, 24])
+def test_a_killed_playbook_whose_first_deploy_ended_is_not_undone_there(lab: Lab, at: int) -> None:
+    for more in (("--set", "args.max-model-len=1024"), ()):
+        lab.deploy("solo", "--name", "a", "--limit", "node1", *more)
+    deploys = [
+        {"run": "deploy", "with": {"topology": "solo", "name": name, "limit": node, "set": [SHORTER[1]]}}
+        for name, node in (("a", "node1"), ("c", "node2"))
+    ]
+    (lab.work / "two.yml").write_text(json.dumps(deploys))
+    assert lab.killed(at, "play", "two.yml")
+    lab.anew()
+    new = {one for one in lab.running() if one[0] == "node1"}
+    lab.json("rollback", code=None)
+    assert {one for one in lab.running() if one[0] == "node1"} == new
 
 
 def test_a_run_about_a_neighbour_leaves_what_a_rollback_goes_back_to(lab: Lab) -> None:

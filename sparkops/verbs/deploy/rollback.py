@@ -142,20 +142,21 @@ def _before(
     options: RollbackOptions, session: Session, facts: Mapping[str, Facts], whole: Iterable[DeployedRevision]
 ) -> list[DeployedRevision]:
     """What served before deploys that were cut off, the newest on each node; else what one stopped half and left so."""
-    everything, deploys = deployed_revisions(facts), replaced_by(known.history for known in facts.values())
+    everything = deployed_revisions(facts)
+    left, failed = replaced_by(known.history for known in facts.values())
     back: list[DeployedRevision] = []
     for run in reversed(session.cut_off):
-        replaces, _ = deploys.get(run.begin.run, ((), None))
+        replaces = left.get(run.begin.run, ())
         found = [one for one in everything if one.stored.hash in replaces]
         here = [one for one in found if one.nodes.intersection(session.names)]
         meant = [one for one in here if one.stored.answers_to(options.deployment)]
-        meant = found if here and options.deployment in (None, run.begin.deployment) else meant
-        if not meant or any(one.nodes & other.nodes for one in found for other in back):
+        whole_run = options.deployment in (None, run.begin.deployment)
+        meant = found if here and whole_run else meant
+        if not meant or any(in_the_way(one, back) for one in found):
             continue
-        session.require(member.name for one in found for member in one.missing if member.name in session.away)
-        if len(found) == len(replaces) and all(one.complete for one in found):
-            back += meant
-    failed = {digest for replaces, code in deploys.values() if code for digest in replaces}
+        session.require(member.name for one in meant for member in one.missing if member.name in session.away)
+        if all(one.complete for one in meant) and (len(found) == len(replaces) or not whole_run):
+            back += [one for one in meant if one not in back]
     return back or [one for one in whole if one.kept and one.stored.hash in failed]
 
 
