@@ -227,9 +227,9 @@ def unfinished_restarts(nodes: Iterable[NodeHistory], runs: Iterable[PastRun]) -
 
 
 def replaced_by(nodes: Iterable[NodeHistory]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """What deploys were to stop: by the run of one that did not end; then the hashes of those that failed.
+    """The hashes of what deploys were to stop: by run, of those that did not end; and of all that failed.
 
-    Without what failed before a later run on that node settled something.
+    A failure no longer counts once a later run on that node settled something.
     """
     left, failed = dict[str, tuple[str, ...]](), set[str]()
     for history in nodes:

@@ -40,22 +40,23 @@ def start_problem(
 
 
 def _keys(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
-    """Keys that differ: a server of it would not know the key of its proxy. Refused where `key rotate` can mend it."""
-    if not unlike_keys(one, facts) or not (one.runs or one in current(facts, session.names)):
-        return None
-    text, hint = _unlike(facts, one)
-    return Refused(text, node=unlike_keys(one, facts)[0], hint=hint)
+    """Keys that differ, where `key rotate` can mend it: for what runs in part, or would be started next."""
+    return _unlike(facts, one) if one.runs or one in current(facts, session.names) else None
 
 
 def warn_of_unlike_keys(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> None:
     """Say that what was stopped comes back with keys that differ: its proxy then gets no answer from some servers."""
-    if unlike_keys(one, facts):
-        session.report.warn("; ".join(_unlike(facts, one)))
+    if problem := _unlike(facts, one):
+        session.report.warn(f"{problem.message}; {problem.hint}")
 
 
-def _unlike(facts: Mapping[str, Facts], one: DeployedRevision) -> tuple[str, str]:
+def _unlike(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
+    nodes = unlike_keys(one, facts)
+    if not nodes:
+        return None
     typed = name_or_hash(one.stored, deployed_revisions(facts))
-    return f"{one.title}: {UNLIKE_KEYS.format(' and '.join(unlike_keys(one, facts)))}", ONE_KEY.format(typed)
+    text = f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}"
+    return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed))
 
 
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
