@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from sparkops.checks.check import CONTAINERS, CannotTell, Here, PlanCheck, Said, fail, good, read, warn
 from sparkops.checks.gpu import MUCH_MIB
 from sparkops.core.facts import Memory, known
-from sparkops.core.memory_estimate import estimate, least_share_of
+from sparkops.core.growth import TROUBLE_KIB
+from sparkops.core.memory_estimate import GOOD_LEFT_GIB, Estimate, estimate, least_share_of
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import GIB_KIB, gib
@@ -22,9 +23,6 @@ HUGE = "release the huge pages, on the node: sudo sysctl vm.nr_hugepages=0"
 
 LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90
 """Without the size of the model, no lower value is advised. Higher ones never worked: the system needs 10 to 15 GB."""
-
-MARGIN = 0.01
-"""The share of memory that an advised value leaves: dropping the page cache does not free all of it."""
 
 
 @PlanCheck(
@@ -62,7 +60,7 @@ def fits(here: Here) -> Iterator[Said]:
     if found := _too_small(here, memory):
         yield found
     elif need <= usable:
-        yield _drafted(here, memory) or good(evidence=evidence)
+        yield _drafted(here, memory) or _tight(here, memory, usable, usable - need) or good(evidence=evidence)
     elif need <= dropped:
         yield warn(
             f"--gpu-memory-utilization {wanted} needs memory of the page cache, which the login user cannot drop",
@@ -86,10 +84,10 @@ def fits(here: Here) -> Iterator[Said]:
 
 def _too_small(here: Here, memory: Memory) -> Said | None:
     """A failure if the share has no room for the KV cache, however much memory is free; and who holds what it needs."""
-    found = estimate(here.s.effective, here.s.placement.shape, memory.total_kib)
+    free = memory.free_after_drop_kib + held(here, memory)
+    found = _estimate(here, memory, free)
     if not found.too_small:
         return None
-    free = memory.free_after_drop_kib + held(here, memory)
     least = found.least_share or 0
     first = holders(here, memory, least) if least * memory.total_kib > free else []
     hints = [one.cure for one in first] + ([f"would fit: {', or '.join(found.would_fit)}"] if found.would_fit else [])
@@ -115,10 +113,19 @@ def _drafted(here: Here, memory: Memory) -> Said | None:
     return warn(f"the model and its draft model may not fit: {found.reason}", f"would fit: {fitting}", evidence)
 
 
+def _tight(here: Here, memory: Memory, free: float, left: float) -> Said | None:
+    """A warning if the engine leaves too little to the system."""
+    if left >= TROUBLE_KIB:
+        return None
+    told, hint = _too_little(here, memory, free)
+    text = f"the engine leaves {gib(left)} to the system; with less than {gib(TROUBLE_KIB)} a GB10 freezes"
+    return warn(text + told, hint)
+
+
 def _too_little(here: Here, memory: Memory, free: float) -> tuple[str, str]:
     """Who holds the memory and the highest share that fits, if the model still fits into it; then what to do."""
-    most = _advised(free / memory.total_kib)
-    least = estimate(here.s.effective, here.s.placement.shape, memory.total_kib).least_share
+    room = _estimate(here, memory, free)
+    most, least = min(MOST_UTILIZATION, room.largest_share), room.least_share
     found = holders(here, memory)
     told = "".join(f"; {one.name} holds {gib(one.kib)}" for one in found)
     hints = [one.cure for one in found] or ["find the process that holds memory: sparkops memory"]
@@ -132,9 +139,9 @@ def _too_little(here: Here, memory: Memory, free: float) -> tuple[str, str]:
     return told, "; ".join(hints)
 
 
-def _advised(free: float) -> float:
-    """The highest share to advise, in hundredths, if this much is free."""
-    return math.floor(round(100 * min(MOST_UTILIZATION, free - MARGIN), 6)) / 100
+def _estimate(here: Here, memory: Memory, free: float) -> Estimate:
+    """The memory of the plan's engine on this node if so many KiB are free."""
+    return estimate(here.s.effective, here.s.placement.shape, memory.total_kib, int(free))
 
 
 @dataclass(frozen=True)
@@ -173,9 +180,9 @@ def holders(here: Here, memory: Memory, least: float = 0.0) -> list[Holder]:
 def _deployment(stored: Stored, kib: float, others: Iterable[Stored], here: Here, needed: float) -> Holder:
     name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
     wanted = max(needed, here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION))
-    left = _advised(WHOLE - wanted)
     span = len(stored.copy_of(stored.engines[0])) if stored.engines else 1
     total = read(here.facts.meminfo).total_kib
+    left = math.floor(100 * min(MOST_UTILIZATION, WHOLE - wanted - GOOD_LEFT_GIB * GIB_KIB / total)) / 100
     least = max(LEAST_UTILIZATION, least_share_of(stored.models[0].model, span, total))
     cure = f"stop {name} ({stop})"
     if least <= left < stored.share:

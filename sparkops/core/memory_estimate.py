@@ -94,6 +94,11 @@ class Estimate:
         return math.ceil((self.weights + self.overhead + (self.per_sequence or 1)) / self.total * 100) / 100
 
     @property
+    def largest_share(self) -> float:
+        """The largest --gpu-memory-utilization that leaves enough to the system, in hundredths."""
+        return math.floor((self.available - self.beyond - GOOD_LEFT_GIB) / self.total * 100) / 100
+
+    @property
     def too_small(self) -> str:
         """Why vLLM has no KV cache: weights and overhead, even without CUDA graphs, exceed the share; else empty."""
         if self.weights is None or self.kv_per_token is None or (self.kv_cache or 0) + self.graphs > 0:
@@ -283,14 +288,14 @@ def _shorter(found: Estimate) -> tuple[str, ...]:
 def _more(found: Estimate, need: _Need | None) -> tuple[str, ...]:
     """The share that one whole request needs if the node has it, else the largest share that it has."""
     share = found.least_share or 0
-    if share <= _largest_share(found) and not (need and need.given):
+    if share <= found.largest_share and not (need and need.given):
         return (f"--set args.gpu-memory-utilization={share:.2f}",)
     return _largest(found, need)
 
 
 def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
     """The largest share that leaves enough to the system, with the longest context that fits into it."""
-    share = _largest_share(found)
+    share = found.largest_share
     words = f"--set args.gpu-memory-utilization={share:.2f}"
     if need is None or found.weights is None:
         return (words,) if found.total * share > (found.weights or 0) + found.overhead else ()
@@ -303,16 +308,12 @@ def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
     return (f"{words} --set args.max-model-len={longest}",) if longest else ()
 
 
-def _largest_share(found: Estimate) -> float:
-    return math.floor((found.available - found.beyond - GOOD_LEFT_GIB) / found.total * 100) / 100
-
-
 def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]:
     """The smallest cluster that the weights fit into."""
     if found.weights is None or (need and need.stages > 1) or (need is None and shape.span > 1):
         return ()
     shared, counts = (need.shared, models.working_counts(need.model)) if need else (1, (2,))
-    whole, share = found.weights * shared, min(found.share, found.total * _largest_share(found))
+    whole, share = found.weights * shared, min(found.share, found.total * found.largest_share)
     for count in counts:
         if count > shape.span and whole / count + found.overhead < share - 1:
             return (f"{OVER_NODES} --set args.tensor-parallel-size={count} (over {count} nodes)",)

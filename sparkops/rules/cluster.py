@@ -209,7 +209,7 @@ def _indivisible(effective: Effective, shape: Shape, changes: tuple[SettingChang
     if known is None or models.splits(known, parallel):
         return None
     message = f"tensor parallel size {parallel} does not divide the {known.heads} attention heads of {known.id}"
-    counts = ", ".join(str(count * stages) for count in models.working_counts(known))
+    counts = ", ".join(str(count * stages * shape.copies) for count in models.working_counts(known))
     said = effective.args.get("tensor-parallel-size")
     if said is None or said.origin.startswith("--"):
         return refuse(message, f"name fewer or more nodes with --limit; numbers of nodes that work: {counts}")

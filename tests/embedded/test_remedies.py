@@ -153,3 +153,5 @@ def test_each_share_of_memory_that_is_advised_beside_a_running_model_serves(lab_
     lab.cli("stop", "second", "--remove", code=0)
     lab.deploy("solo", *first, "--alongside", "--set", smaller)
     assert lab.deploy("solo", *second)["ok"]
+    warned = [one["id"] for one in lab.json("status")["warnings"]]
+    assert "memory-low" not in warned, "the system has its part, too"

@@ -9,6 +9,7 @@ from sparkops.checks.causes import CAUSES
 from sparkops.checks.judging import judged
 from sparkops.core.facts import Memory
 from sparkops.core.findings import Finding
+from sparkops.core.growth import TROUBLE_KIB
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.situation import Situation
 
@@ -84,9 +85,9 @@ def test_no_share_is_advised_that_the_model_does_not_fit_into_or_that_is_not_fre
         (fits,) = (one for one in findings(known, frozenset()) if one.id == "memory-fits")
         if share := re.search(r"--set args\.gpu-memory-utilization=(\S+)$", fits.hint):
             assert (found.weights + found.overhead) / found.total < float(share[1])
-            assert float(share[1]) * memory.total_kib <= memory.free_after_drop_kib
+            assert float(share[1]) * memory.total_kib + TROUBLE_KIB <= memory.free_after_drop_kib
             advised += 1
         else:
             assert "weights, overhead and one request need" in fits.message
             withheld += 1
-    assert (advised, withheld) == (7, 13)
+    assert (advised, withheld) == (6, 14)
