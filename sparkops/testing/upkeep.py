@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Result, Word
@@ -44,7 +45,8 @@ def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resul
     others = [line for line in node.files.get(CRONTAB, "").splitlines(keepends=True) if not line.endswith(f"{MARK}\n")]
     if verb == "set":
         when = f" --when {' '.join(given[1:4])}" if given[1] else ""
-        others.insert(0, f"{given[0]} /bin/sh {_script(node)} scheduled{when} {MARK}\n")
+        folder = f" --dir {shlex.quote(given[4])}" if given[4] else ""
+        others.insert(0, f"{given[0]} /bin/sh {_script(node)} scheduled{when}{folder} {MARK}\n")
         if node.files.get(_script(node)) != script_text("cache"):
             node.files[_script(node)], node.times[_script(node)] = script_text("cache"), node.now
         record(node, f"folder {node.state_dir}/cache")

@@ -165,6 +165,11 @@ def test_strict_says_why_the_exit_code_is_not_0(lab: Lab) -> None:
     assert lab.json("status")["reasons"] == []
     lab.cli("stop")
     assert "exit code 5: no deployment serves" in lab.cli("status", "--strict", "--quiet", code=5).err
+    lab.deploy("2x-solo")
+    lab.fault("node2", "peer-dead-health-green")
+    told = lab.cli("status", "--strict", "--quiet", code=5).err
+    assert "is degraded" in told
+    assert "no deployment serves" not in told, "the other copy does"
 
 
 def test_a_named_deployment_that_serves_does_not_depend_on_other_nodes(lab: Lab) -> None:

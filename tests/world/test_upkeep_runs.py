@@ -1,6 +1,7 @@
 """Schedules and cleanups over simulated nodes, with nodes that go away at any moment."""
 
 import contextlib
+import json
 import re
 from pathlib import Path
 
@@ -75,6 +76,17 @@ def test_an_entry_that_most_nodes_do_not_have_is_to_be_removed_and_one_of_two_is
         lab.cli(*EVERY, "--limit", "node2", code=0)
     assert "cache unschedule --limit node2`" in three.cli("cache", "status", code=5).err
     assert "cache schedule --every 30m`" in two.cli("cache", "status", code=5).err
+
+
+def test_nodes_with_model_directories_of_their_own_have_the_same_schedule(lab: Lab) -> None:
+    known = json.loads(lab.inventory.read_text())
+    known["all"]["hosts"]["node2"]["cache_dir"] = "~/my models"
+    lab.inventory.write_text(json.dumps(known))
+    lab.cli(*EVERY, code=0)
+    assert "my models" in lab.world.nodes["node2"].files[CRONTAB]
+    assert lab.json("cache", "status")["same"]
+    lab.cli(*EVERY, "--when", "MemFree < 10GiB", "--limit", "node2", code=0)
+    assert not lab.json("cache", "status", code=5)["same"]
 
 
 def test_the_key_to_log_in_stays_until_root_has_undone_the_rest(lab: Lab) -> None:

@@ -18,7 +18,7 @@ from sparkops.session.execute import attempt
 from sparkops.session.open import alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
-from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, PERMIT, last_run, may, odd, row
+from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, PERMIT, last_run, may, odd, plan, row
 
 HALF_AN_HOUR = 1800
 READ = "clock,id,sudo,schedule"
@@ -72,8 +72,7 @@ def status(options: NodesOptions, report: Report) -> Answer:
     with connected(alone(selected(options.where, report)), report) as session:
         found = look(session)
         rows = [row(name, facts) for name, facts in found.items()]
-        lines = {entry["entry"] for entry in rows}
-        same = len(lines) <= 1
+        same = all(plan(entry) == plan(rows[0]) for entry in rows)
         for entry in rows:
             entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
         trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]

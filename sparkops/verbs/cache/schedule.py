@@ -85,11 +85,17 @@ def _when(line: str | None) -> str | None:
 MOST_HAVE_NONE = "a crontab entry, but most nodes have none"
 
 
+def plan(entry: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """When the node's entry drops the cache; None without one. Nodes may have different model directories."""
+    line = entry["entry"]
+    return None if line is None else (line.split()[:5], entry["when"])
+
+
 def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return how the node's entry differs from that of most nodes; empty if it does not."""
-    lines = [other["entry"] for other in rows]
+    lines = [plan(other) for other in rows]
     most = max(lines, key=lines.count)
-    if entry["entry"] == most:
+    if plan(entry) == most:
         return ""
     if most is None and 2 * lines.count(None) > len(lines):
         return MOST_HAVE_NONE

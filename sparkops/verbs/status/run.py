@@ -118,7 +118,7 @@ def _reasons(
             yield StepFailed.exit_code, f"warning {warning.id} on {warning.node}"
     for run in session.cut_off:
         yield StepFailed.exit_code, f"run {run.begin.run} was cut off"
-    if not unknown and not any(one.state == "serving" for one in looked):
+    if not unknown and not any(one.state == "serving" or EXIT_CODES[one.state] for one in looked):
         yield StepFailed.exit_code, "no deployment serves"
 
 
