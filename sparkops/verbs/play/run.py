@@ -18,9 +18,10 @@ from sparkops.errors import Ambiguous, SparkopsError, UsageError
 from sparkops.files import inventory, playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
+from sparkops.session.open import selected
 from sparkops.verbs.play.options import PlayOptions
 from sparkops.verbs.play.playbooks import ask_of, listing, refuse_bad_topology, refuse_verbs, words
-from sparkops.verbs.play.steps import first, play_steps
+from sparkops.verbs.play.steps import first, hosts_of, play_steps
 
 LAST_FAILED = "@last-failed"
 READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "cache status", "bench list")
@@ -43,8 +44,12 @@ def play(options: PlayOptions, report: Report) -> Answer:
     asks = {number: (one, _ask(one, options)) for number, one in enumerate(book.plays) if isinstance(one, VerbPlay)}
     if options.list_steps:
         return Answer({"file": book.source, "plays": list(listing(book))})
-    for one, ask in asks.values():  # before the first play, which may reboot the nodes
-        refuse_bad_topology(one, ask, _nodes)
+    for number, one in enumerate(book.plays):  # before the first play, which may reboot the nodes
+        if isinstance(one, StepsPlay):
+            hosts_of(one, selected(options.where, report, quiet=True))
+        else:
+            _refuse_unknown_nodes(*asks[number])
+            refuse_bad_topology(*asks[number], _nodes)
     return _Playing(book, asks, options, report).answer()
 
 
@@ -58,6 +63,7 @@ class _Playing:
         self.error: SparkopsError | None = None
         self.cut = False
         self.again: str | None = None
+        self.idle: list[str] = []
 
     def answer(self) -> Answer:
         for number, one in enumerate(self.book.plays):
@@ -69,11 +75,12 @@ class _Playing:
                 self.again = self._limit(one)
                 break
             if self.cut:
+                self._leave_out(self.book.plays[number + 1 :])
                 break
         counts = total(self.recaps)
         bad = [node for node, recap in counts.items() if recap.bad]
         if not self.options.check:
-            self._remember([self.again] if self.again else bad)
+            self._remember([self.again] if self.again else [*dict.fromkeys((*bad, *self.idle))])
         recap = [{"node": node, **asdict(one)} for node, one in counts.items()]
         document = {"file": self.book.source, "check": self.options.check, "plays": self.documents, "recap": recap}
         kept = {} if self.error else {"log": self.report.run_log}
@@ -85,6 +92,13 @@ class _Playing:
             state.write_json("plays", "last-failed", failed)
         except UsageError as error:
             self.report.warn(f"`--limit {LAST_FAILED}` does not know this run: {error.message}")
+
+    def _leave_out(self, plays: Sequence[Play]) -> None:
+        """Say that these plays did not run, and note on which nodes."""
+        for one in plays:
+            self.report.warn(f"play {one.name!r} did not run")
+            here = selected(self.options.where, self.report, quiet=True)
+            self.idle += [node.name for node in (hosts_of(one, here) if isinstance(one, StepsPlay) else here.nodes)]
 
     def _limit(self, one: Play) -> str:
         """The `--limit` that repeats a play which failed as a whole."""
@@ -101,6 +115,7 @@ class _Playing:
         self.cut = played.cut
         idle = [node for node, recap in played.recap.items() if recap == Recap()]
         if played.cut and idle:
+            self.idle += idle
             self.report.warn(f"all nodes of a batch failed, so the play ended; it did not run on {', '.join(idle)}")
 
     def _verb(self, one: VerbPlay, ask: Invocation) -> None:
@@ -152,6 +167,14 @@ def _ask(one: VerbPlay, options: PlayOptions) -> Invocation:
         return ask
     where = replace(options.where, limit=ask.options.where.limit or options.where.limit)
     return replace(ask, options=replace(ask.options, where=where))
+
+
+def _refuse_unknown_nodes(one: VerbPlay, ask: Invocation) -> None:
+    try:
+        if hasattr(ask.options, "where"):
+            _nodes(ask.options.where)
+    except UsageError as error:
+        raise UsageError(f"{one.where}: play {one.name!r}: {error.message}", hint=error.hint) from None
 
 
 def _nodes(where: Target) -> Sequence[Node]:

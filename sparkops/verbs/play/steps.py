@@ -23,7 +23,7 @@ from sparkops.verbs.deploy.options import PlanOptions
 from sparkops.verbs.deploy.run import carry_out, decide
 from sparkops.verbs.play.options import PlayOptions
 
-AGAIN = "to run it again on the nodes where it failed, add --limit @last-failed"
+AGAIN = "to run it again where it failed or did not run, add --limit @last-failed"
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,11 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
     chosen = selected(options.where, report)
     if uses_phases(play):
         return _with_phases(play, options, chosen, report)
-    nodes = [node for node in _hosts(play, chosen) if node.name not in without]
+    hosts = hosts_of(play, chosen)
+    nodes = [node for node in hosts if node.name not in without]
     if not nodes:
-        report.warn(f"{play.where}: play {play.name!r} has nothing to do: all its hosts have failed")
+        why = "all its hosts have failed" if hosts else "none of its hosts is selected"
+        report.warn(f"{play.where}: play {play.name!r} has nothing to do: {why}")
         return Played({})
     with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
         plan, there = _compiled(play, options, session, nodes)
@@ -127,7 +129,7 @@ def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
     return PlanOptions(options.where, str(said["topology"]), recipe, name, at_once=not can_repeat(play))
 
 
-def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
+def hosts_of(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
     """Return the play's hosts within `--limit`."""
     try:
         hosts = chosen.inventory.select(play.hosts)
