@@ -1,6 +1,6 @@
 """Reference tables: what others measured, typed, so that it can be shown exactly and compared with one's own runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,13 +47,16 @@ class _Table:
     setup: str = ""
     reading: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
+    prompt: int = 0
+    answer: int = 0
 
 
 @dataclass(frozen=True)
 class ReferenceTable(_Table):
     """One table as its source prints it. `reading` says how to interpret it, `setup` how it was measured.
 
-    `args` are flags of the measured engines, as far as the source names them.
+    `args` are flags of the measured engines, `prompt` and `answer` the tokens of a request, as far as the source names
+    them.
     """
 
     rows: tuple[tuple[Cell, ...], ...]
@@ -107,9 +110,16 @@ def points(found: Sequence[ReferenceTable]) -> Iterator[ReferencePoint]:
                     yield ReferencePoint(column.metric, topology, concurrency, float(value), one.source, one.date)
 
 
-def differences(found: Sequence[ReferenceTable], topology: str, args: Mapping[str, Any]) -> Iterator[str]:
-    """How the flags of a run differ from those behind the published values of its topology."""
+def differences(
+    found: Sequence[ReferenceTable], topology: str, args: Mapping[str, Any], sizes: Iterable[tuple[int, int]]
+) -> Iterator[str]:
+    """How flags and sizes (tokens of prompt and answer) of a run differ from the published ones of its topology."""
     beside = [one for one in found if any(point.topology == topology for point in points([one]))]
+    published = dict.fromkeys((one.prompt, one.answer) for one in beside if one.prompt)
+    for prompt, answer in published:
+        if other := [f"{mine[0]} and {mine[1]}" for mine in dict.fromkeys(sizes) if mine != (prompt, answer)]:
+            told = f"{prompt} and {answer} in the published runs, {', '.join(other)} in this run"
+            yield f"tokens of prompt and answer: {told}"
     said = {f"{name} {value}": (name, value) for one in beside for name, value in one.args.items()}
     for name, value in said.values():
         if args.get(name) != value:
@@ -120,6 +130,7 @@ def document(one: ReferenceTable) -> Mapping[str, Any]:
     """For `--json`: the table with its columns spelled out, empty keys left out."""
     columns = [{key: value for key, value in vars(column).items() if value} for column in one.columns]
     plain = {
-        key: getattr(one, key) for key in ("id", "title", "source", "date", "topology", "setup", "reading", "args")
+        key: getattr(one, key)
+        for key in ("id", "title", "source", "date", "topology", "setup", "reading", "args", "prompt", "answer")
     }
     return {**{key: value for key, value in plain.items() if value}, "columns": columns, "rows": [*map(list, one.rows)]}

@@ -141,7 +141,8 @@ def _published(records: Sequence[Record], named: str | None) -> Answer:
         message = f"no published results of {recipe or one.model} as {topology} at the concurrencies of this run"
         raise Refused(message, hint=hint)
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
-    different = list(reference.differences(tables, topology, revision.get("args", {})))
+    measured = [(row.point.prompt, row.point.answer) for row in one.measured.rows]
+    different = list(reference.differences(tables, topology, revision.get("args", {}), measured))
     (label,) = series("", [one]).records
     document = {
         "labels": ["published", label],

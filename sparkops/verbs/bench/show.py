@@ -132,7 +132,7 @@ def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.warn(LAB)
     yield from (ink.bold(line) for sentence in document.get("verdict", ()) for line in wrapped(sentence, ""))
     if different := document.get("differences"):
-        yield ink.warn("the published runs had other flags, so the percentages also show what these flags change:")
+        yield ink.warn("the published runs were set up otherwise, so the percentages also show what this changes:")
         yield from (f"  {line}" for line in different)
     if document.get("comparisons"):
         sizes = f"{document['sizes']}; " if document.get("sizes") else ""

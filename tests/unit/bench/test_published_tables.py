@@ -8,7 +8,9 @@ import pytest
 from sparkops.cli.main import main
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import suite
+from sparkops.core.reference import differences
 from sparkops.files import bench_records
+from sparkops.files.reference import tables
 
 RECIPE = "openai-gpt-oss-120b-concurrency"
 LOCK = {"deployment": "d", "hash": "h", "sparkops": "0.1", "nodes": {}}
@@ -93,4 +95,8 @@ def test_flags_that_differ_from_the_published_runs_are_named_before_any_percenta
     assert "--gpu-memory-utilization: 0.7 in the published runs, 0.9 in this run" in shown
     assert "--max-num-batched-tokens: 32768 in the published runs, not set in this run" in shown
     assert "--max-model-len" not in shown.partition("means, with")[0]
-    assert shown.index("had other flags") < shown.index("%")
+    sizes = {(row.point.prompt, row.point.answer) for row in kept.measured.rows}
+    told = "tokens of prompt and answer: 1024 and 128 in the published runs"
+    assert (told in shown) == (sizes != {(1024, 128)})
+    assert f"{told}, 512 and 32 in this run" in list(differences(tables(base), "solo", args, [(512, 32)]))
+    assert shown.index("set up otherwise") < shown.index("%")
