@@ -146,8 +146,9 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     found = []
     for run, noted in told.items():
         begins = sorted((note for _, note in noted if note.event == "begin"), key=lambda note: note.at)
-        ends = (note for _, note in noted if note.event == "end")
+        ends = [note for _, note in noted if note.event == "end"]
         end = max(ends, key=lambda note: (note.at, note.exit_code or 0), default=None)
+        end = end and replace(end, changed=any(one.changed for one in ends) or end.changed)
         if begins:
             since = begins[-1].at
             last = {name: note.event for name, note in noted}

@@ -1,6 +1,7 @@
 """What `bench` keeps and compares; how it runs, fails and goes on is typed in `transcripts/bench.txt`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,18 @@ def test_runs_with_prompts_from_different_texts_are_compared_only_where_that_is_
     assert "text: the prompts come from different texts (sparkops-1, file " in refused["message"]
     assert refused["hint"].endswith("--vary text")
     assert served.json("bench", "compare", first, other, "--vary", "text")["labels"]
+
+
+def test_an_experiment_on_some_nodes_leaves_what_serves_on_others_alone(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=3)
+    lab.deploy("solo", "--limit", "node3")
+    lab.deploy("2x-solo", "--limit", "node1,node2", "--set", "args.max-model-len=2048")
+    before = lab.running()
+    asked = ("bench", "topologies", "--topologies", "solo,cluster", *ONE, "--limit", "node1,node2")
+    assert len(lab.json(*asked)["runs"]) == 2
+    assert lab.running() == before
+    (told,) = (run for run in lab.json("history")["runs"] if run["verb"] == "bench topologies")
+    assert told["changed"]
 
 
 def test_the_experiment_brings_back_what_served_and_its_page_has_every_topology(beside: Lab) -> None:

@@ -14,6 +14,7 @@ from sparkops.files import bench_records, experiment_records
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.remote.network import network
 from sparkops.report.report import Report
+from sparkops.session.find_deployment import on_selected
 from sparkops.session.open import reached, selected
 from sparkops.verbs.bench.options import TopologiesOptions
 from sparkops.verbs.bench.run import run_on, suite_of
@@ -135,9 +136,9 @@ def nodes_of(wanted: str, where: Target, report: Report) -> Target:
 
 
 def serving(where: Target, report: Report) -> list[DeployedRevision]:
-    """Return every revision that runs on these nodes."""
+    """Return every revision that runs on these nodes; what runs only on others is not touched."""
     with reached(where, report) as session:
-        return [one for one in deployed_revisions(session.containers()) if one.runs]
+        return [one for one in on_selected(session, deployed_revisions(session.containers()), None) if one.runs]
 
 
 def before(running: list[DeployedRevision]) -> Before:
