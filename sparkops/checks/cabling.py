@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Interface
 
 from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, some
-from sparkops.checks.fabric import NETPLAN
+from sparkops.checks.fabric import NETPLAN, SET_UP
 from sparkops.core import models
 from sparkops.core.fabric import Cabling, cabling_of
+from sparkops.core.fabric.addressing import lacking
 from sparkops.core.fabric.miscabling import Miscabling, dark, loose, miscablings, unsure
 from sparkops.core.facts import Unread
 from sparkops.core.situation import Situation
@@ -28,6 +29,7 @@ FEW = 5
     source="NVIDIA/dgx-spark-playbooks: connect-two-sparks, connect-three-sparks, multi-sparks-through-switch",
     hint="`sparkops fabric` shows which ports are connected",
     severity="fail",
+    deploys=True,
 ).all_nodes
 def connected(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
@@ -88,7 +90,8 @@ def _unlike_addresses(s: Situation, cabling: Cabling) -> Iterator[Miscabling]:
     """A triangle or ring of cables whose addresses are not those of one."""
     if cabling.kind in ("triangle", "ring") and cabling_of(s.subnets, cabling.order).kind != cabling.kind:
         problem = f"the cables of {some(cabling.order)} are a {cabling.kind}, but their addresses are not"
-        yield Miscabling(problem, f"give each cable two subnets of its own, one for each interface, in {NETPLAN}", ())
+        by_hand = f"give each cable two subnets of its own, one for each interface, in {NETPLAN}"
+        yield Miscabling(problem, SET_UP if lacking(s.fabric, s.facts) else by_hand, ())
 
 
 def _right(s: Situation) -> Iterator[Said]:

@@ -36,6 +36,11 @@ class Cabling:
         return bool(self.segments) and all(one.heard for one in self.segments)
 
     @property
+    def groups(self) -> bool:
+        """Whether these are several groups of connected nodes: they were heard so, or by subnets no node is alone."""
+        return len(self.islands) > 1 and (self.heard or all(len(island) > 1 for island in self.islands))
+
+    @property
     def ends(self) -> tuple[End, ...]:
         return tuple(sorted(end for one in self.segments for end in one.ends))
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, ServingProbe, serving_probe
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Facts, Peers, Unread
 from sparkops.core.facts.models import complete
 from sparkops.core.impact import loads
 from sparkops.core.plan import Result
@@ -19,6 +19,7 @@ from sparkops.phases.parts import question as stored_question
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys
+from sparkops.session.peers import ask_peers, hears
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.choose import rechosen
 from sparkops.verbs.deploy.draft import Draft, informed, name_of
@@ -43,9 +44,16 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     key_digest, given = _keys(options, session, facts, revision)
     choices = Choices(options.alongside, options.refresh, options.at_once, options.limits, keep=options.keep)
     known = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
-    situation = replace(known, peers=draft.peers)
+    situation = replace(known, peers=draft.peers or _at_cables(known, session))
     situation = replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))
     return draft, replace(situation, mute=_mute(situation, session))
+
+
+def _at_cables(known: Situation, session: Session) -> Mapping[str, Peers | Unread]:
+    """Who is at each cable of a triangle or ring: if two cables are exchanged, its subnets look right all the same."""
+    if all(copy.addressed.one_network for copy in known.copies):
+        return {}
+    return ask_peers(session, hears(known.facts, session.selected))
 
 
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:

@@ -22,7 +22,8 @@ _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.bold(_title(document))
-    yield from columns(list(told(document["impact"])) if "impact" in document else [], "  ")
+    rows = ((title, how.again(text)) for title, text in told(document["impact"])) if "impact" in document else ()
+    yield from columns([*rows], "  ")
     yield from _without_key(document, ink)
     if _of_catalogue(document):
         yield f"  recipe {document['recipe']}, from {document['recipe_source']}"
