@@ -59,6 +59,8 @@ FAULTS: dict[str, str] = {
     "cable-loop": "a cable connects the two ports of the node",
     "subnet-differs": "the first interface of the fabric is in a subnet of its own",
     "address-twice": "the first interface of the fabric has the address of node1",
+    "not-set-up": "the interfaces of the fabric have no IPv4 addresses and MTU 1500, as on a new node",
+    "netplan-cuts-off": "the node cannot be reached while netplan has settings for the fabric",
     "no-ipv6": "the interfaces have no IPv6 addresses",
     "link-100g": "the link runs at 100 Gb/s",
     "link-10g": "the link runs at 10 Gb/s",

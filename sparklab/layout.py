@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from sparklab import files
-from sparklab.cables import Ports
+from sparklab.cables import PORTS, Ports
 
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 USER = "spark"
@@ -69,7 +69,14 @@ class Node:
     def ports(self) -> Ports:
         """Its QSFP ports as they are configured, with a link or without."""
         found: Ports = self.record.get("ports", {})
+        if applied := self.applied:
+            found = {name: {**port, **_applied(name, port, applied)} for name, port in found.items()}
         return {OTHER[name]: port for name, port in found.items()} if self.fault("other-cage") else found
+
+    @property
+    def applied(self) -> dict[str, dict[str, Any]]:
+        """By interface of the fabric, the `mtu`, `address` and `prefix` that netplan gave it (`tree/netplan.py`)."""
+        return files.read_json(self.path("netplan.json")) or {}
 
     @property
     def fabric(self) -> list[str]:
@@ -131,6 +138,13 @@ class Node:
     def seconds(self, healthy: float) -> float:
         """Seconds that something takes on this node, given what it takes on a lab node without faults."""
         return healthy / self.speed * (5.0 if self.fault("slow") else 1.0)
+
+
+def _applied(name: str, port: dict[str, Any], applied: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The addresses of a port and their prefix, where netplan gave some."""
+    its = [applied.get(interface, {}) for interface in PORTS[name]]
+    addresses = [one.get("address", own) for one, own in zip(its, port["addresses"], strict=True)]
+    return {"addresses": addresses, "prefix": next((one["prefix"] for one in its if "prefix" in one), port["prefix"])}
 
 
 def here() -> Node:

@@ -18,6 +18,9 @@ from sparklab.layout import PASSWORD, PATH, SSH_PORT, USER, Node
 MAX_SESSIONS = 10
 LATENCY = 0.3
 API_PORT = 8000
+TRY_SECONDS = "20"
+"""How long `fabric setup` tries a network configuration here, so that a test need not wait a minute."""
+
 GARBAGE = "head -c 4096 /dev/urandom; exit 3"
 
 
@@ -38,7 +41,10 @@ class Host:
     async def refresh(self) -> None:
         """Listen or not, by the faults that are on now."""
         self.close()
-        if self.down or self.node.fault("unreachable"):
+        cut_off = self.node.fault("netplan-cuts-off") and self.node.applied
+        if cut_off:
+            self.drop()
+        if self.down or self.node.fault("unreachable") or cut_off:
             return
         ports = self.node.ports
         link = [address for port in self.node.links if port in ports for address in ports[port]["addresses"]]
@@ -98,6 +104,7 @@ class Host:
             "PATH": f"{self.node.path('bin')}:{PATH}",
             "SPARKOPS_ROOT": self.node.root(),
             "HF_ENDPOINT": hub,
+            "SPARKOPS_TRY_SECONDS": TRY_SECONDS,
             "SPARKOPS_ENCODINGS": f"{hub}/encodings",
             "SPARKLAB_HUB": hub,
             "SPARKLAB_LAB": self.node.lab,

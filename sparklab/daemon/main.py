@@ -15,6 +15,7 @@ from sparklab.daemon.host import Host
 from sparklab.daemon.trouble import Trouble
 from sparklab.errors import LabError
 from sparklab.layout import Node
+from sparklab.tree import network
 
 LISTEN_AT_ONCE = 16
 
@@ -62,6 +63,11 @@ class Daemon:
             case "fault":
                 host = self.hosts[request["node"]]
                 await Trouble(host, self.hosts).switch(request["kind"], request["off"], request.get("after", 0))
+                return {"ok": True}
+            case "network":
+                host = self.hosts[request["node"]]
+                await host.refresh()
+                network.publish(host.node)
                 return {"ok": True}
         raise KeyError(request["do"])
 

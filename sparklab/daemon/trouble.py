@@ -13,7 +13,7 @@ from sparklab.daemon.host import Host
 from sparklab.errors import LabError
 from sparklab.faults import CABLES, ONE_SHOT
 from sparklab.tools import repairs
-from sparklab.tree import ailments, etc, memory, models, network
+from sparklab.tree import ailments, etc, memory, models, netplan, network
 
 REBOOT_SECONDS = 1.0
 ENGINE = "SPARKLAB_ENGINE=1"
@@ -127,8 +127,10 @@ class Trouble:
         memory.reset(self.node)
         for kind in repairs.at_boot(self.node):
             await self.switch(kind, off=True, after=0)
-        for left in (self.node.root("run", "lock"), self.node.root("run", "sparkops")):
-            shutil.rmtree(left, ignore_errors=True)
+        for left in ("lock", "netplan", "sparkops"):
+            shutil.rmtree(self.node.root("run", left), ignore_errors=True)
+        netplan.apply(self.node)
+        network.publish(self.node)
         os.makedirs(self.node.root("run", "lock"))
         for path, text in etc.volatile().items():
             files.write(self.node.root(path), text)

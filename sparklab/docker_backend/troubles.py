@@ -1,5 +1,6 @@
 """Everything that this backend can make go wrong on a node, and how."""
 
+import time
 from collections.abc import Callable
 
 from sparklab import files
@@ -46,6 +47,16 @@ def _at_boot(name: str) -> Trouble:
             (node.state / name).unlink(missing_ok=True)
         else:
             files.write(node.state / name, "")
+
+    return mark
+
+
+def _at_once(name: str) -> Trouble:
+    """The same for a file that process 1 looks for each second."""
+
+    def mark(node: NodePlace, off: bool) -> None:
+        _at_boot(name)(node, off)
+        time.sleep(2)
 
     return mark
 
@@ -117,6 +128,10 @@ TROUBLES: dict[str, tuple[Trouble, str]] = {
         "vLLM's engine processes are stopped (SIGSTOP) until --off",
     ),
     "docker-restart": (_in_node("signal", "TERM", "dockerd"), "once: the Docker daemon restarts"),
+    "not-set-up": (
+        _at_once("not-set-up"),
+        "the CX7 interfaces have no IPv4 addresses and MTU 1500, as on a new node, but for what netplan says",
+    ),
     "late-fabric": (
         _at_boot("late-fabric"),
         "from the next boot on, the CX7 addresses appear 60 s after the Docker daemon",

@@ -2,6 +2,7 @@
 
 import os
 import re
+from typing import Any
 
 from sparklab import files
 from sparklab.layout import Node, here
@@ -43,12 +44,15 @@ def done(name: str, words: list[str]) -> None:
 
 def end(node: Node, *kinds: str) -> None:
     """Switch off those of the faults that are on."""
-    if on := [kind for kind in kinds if node.fault(kind)]:
-        from sparklab.daemon.control import ask
+    for kind in filter(node.fault, kinds):
+        control(node, {"do": "fault", "node": node.name, "kind": kind, "off": True})
 
-        control = os.path.join(files.read_json(os.path.join(node.lab_directory, "lab.json"))["short"], "control")
-        for kind in on:
-            ask(control, {"do": "fault", "node": node.name, "kind": kind, "off": True})
+
+def control(node: Node, request: dict[str, Any]) -> None:
+    """Ask the lab's process."""
+    from sparklab.daemon.control import ask
+
+    ask(os.path.join(files.read_json(os.path.join(node.lab_directory, "lab.json"))["short"], "control"), request)
 
 
 def at_boot(node: Node) -> list[str]:

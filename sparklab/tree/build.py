@@ -133,12 +133,10 @@ def _home(made: Node, client_key: str) -> None:
 
 
 def _reached(directory: Path, made: Node) -> None:
-    """Record which addresses the node has, and how the kernel's table of sockets writes them."""
-    mine = (made.address, *made.fabric, made.loopback)
-    for address in mine:
+    """Record which addresses the node has."""
+    for address in (made.address, *made.fabric, made.loopback):
         os.symlink(f"../nodes/{made.name}", directory / "at" / address)
-    names = ("".join(f"{int(part):02X}" for part in reversed(address.split("."))) for address in mine)
-    files.make(made.path("sockets"), f"{' '.join(names)}\n")
+    network.name_sockets(made)
 
 
 def _docker(made: Node) -> None:

@@ -32,7 +32,7 @@ STRANGER = "fe80::1"
 
 def interfaces(node: Node) -> list[Interface]:
     """Every interface in the kernel's order."""
-    prefix, ours = node.record["prefix"], fabric(node)
+    prefix, ours, applied = node.record["prefix"], fabric(node), node.applied
     addresses = {"lo": ("127.0.0.1", 8), "enP7s7": (node.address, prefix), "docker0": ("172.17.0.1", 16)}
     if node.fault("bridge-on-fabric"):
         addresses["docker0"] = (f"{node.fabric[0].rpartition('.')[0]}.254", prefix)
@@ -42,7 +42,8 @@ def interfaces(node: Node) -> list[Interface]:
         up, cx7 = name in ("lo", "enP7s7", *ours), name.startswith(CX7)
         if cx7 and node.fault("no-cable"):
             continue
-        mtu = 65536 if name == "lo" else 9000 if name in ours and not node.fault("small-mtu") else 1500
+        large = name in applied or (name in ours and not node.fault("small-mtu") and not node.fault("not-set-up"))
+        mtu = 65536 if name == "lo" else 9000 if large else 1500
         mac = f"{node.record['mac']}:{MACS[name]:02x}" if name in MACS else "00:00:00:00:00:00"
         found.append(
             {
@@ -86,6 +87,8 @@ def configured(node: Node) -> dict[str, str]:
     found = {
         name: own for port, one in node.ports.items() for name, own in zip(PORTS[port], one["addresses"], strict=True)
     }
+    if node.fault("not-set-up"):
+        found = {name: own for name, own in found.items() if "address" in node.applied.get(name, {})}
     if node.fault("subnet-differs"):
         found |= {name: _moved(own) for name, own in found.items() if name == next(iter(found))}
     if node.fault("address-twice"):
@@ -102,7 +105,8 @@ def _moved(address: str) -> str:
 def addressed(node: Node) -> dict[str, str]:
     """Return the IPv4 address of each fabric interface that is up and has one."""
     own, up = configured(node), fabric(node)
-    return {name: own[name] for name in (up[::2] if node.fault("twin-without-ipv4") else up) if name in own}
+    bare = up[1::2] if node.fault("twin-without-ipv4") else ()
+    return {name: own[name] for name in up if name in own and (name not in bare or name in node.applied)}
 
 
 def link_local(mac: str) -> str:
@@ -154,6 +158,13 @@ def publish(node: Node) -> None:
     addresses = configured(node)
     for device, name, up in rdma(node):
         _publish_rdma(node, device, name, up, addresses.get(name, ""))
+
+
+def name_sockets(node: Node) -> None:
+    """Record how the kernel's table of sockets writes the node's addresses."""
+    mine = (node.address, *node.fabric, node.loopback)
+    names = ("".join(f"{int(part):02X}" for part in reversed(address.split("."))) for address in mine)
+    files.make(node.path("sockets"), f"{' '.join(names)}\n")
 
 
 def rdma(node: Node) -> list[tuple[str, str, bool]]:

@@ -20,10 +20,8 @@ TUNNELS = ("tailscale", "wg", "tun", "zt", "veth")
 
 LOST = "try sudo reboot on the node; if that does not help, unplug the power for a minute (sudo dmesg shows errors)"
 READ_THEM = "run `ip -j addr` on the node; if it fails there too, reboot the node: sudo reboot"
-SPARE = (
-    f"give each of the four interfaces its own subnet in {NETPLAN}; or unplug the second cable: one cable is "
-    "enough for the full bandwidth of a GB10"
-)
+SET_UP = "give the interfaces what they lack: `sparkops fabric setup`"
+SPARE = f"{SET_UP}; or unplug the second cable: one cable is enough for the full bandwidth of a GB10"
 
 
 @FabricCheck(
@@ -114,7 +112,7 @@ def both_up(here: Here) -> Iterator[Said]:
         "so do not write one into the inventory."
     ),
     source="NVIDIA/dgx-spark-playbooks, connect-two-sparks: 192.168.100.N and 192.168.101.N",
-    hint=f"give both interfaces an IPv4 address in {NETPLAN}",
+    hint=SET_UP,
 ).each_node
 def addresses(here: Here) -> Iterator[Said]:
     for one in used(here):
@@ -207,7 +205,7 @@ def _hint(problem: str) -> str:
     if "no interface has" in problem:
         return f"give the interface this address in {NETPLAN}, or correct `fabric_address` in the inventory; {go_on}"
     if "no IPv4" in problem:
-        return f"give both interfaces an IPv4 address in {NETPLAN}; {go_on}"
+        return f"{SET_UP}; {go_on}"
     return (
         "plug in the cable (same port on all nodes); if the link stays down: sudo reboot; then check: "
         f"`sparkops preflight`; {go_on}"

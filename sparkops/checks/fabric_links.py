@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from sparkops.checks.check import CannotTell, FabricCheck, Here, Said, apart, fail, good, read, some, warn
-from sparkops.checks.fabric import NETPLAN, cabled
+from sparkops.checks.fabric import NETPLAN, SET_UP, cabled
 from sparkops.core.fabric import cabling_of
 from sparkops.core.facts import Interface, Ping
 from sparkops.core.facts.reading import grouped
@@ -83,7 +83,7 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
     hint=f"use one subnet for the first interface of every node and another subnet for the second, in {NETPLAN}",
 ).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
-    if s.cabling.one_network and not (s.cabling.heard and len(s.cabling.islands) > 1):
+    if s.cabling.one_network and not s.cabling.groups:
         yield from _alike(links(s), "the nodes'", ())
         return
     for one in s.cabling.segments:
@@ -169,7 +169,7 @@ def _one_hardware(found: Mapping[str, tuple[Interface, ...]]) -> Iterator[Said]:
         "differ, packets are lost."
     ),
     source="eugr/spark-vllm-docker, docs/NETWORKING.md; measured with TCP: MTU 1500 107 Gb/s, MTU 9000 111 Gb/s",
-    hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs an MTU above 9000",
+    hint=f"{SET_UP}; a switch needs an MTU above 9000",
 ).all_nodes
 def mtu(s: Situation) -> Iterator[Said]:
     groups: dict[str, list[str]] = {}
@@ -233,7 +233,7 @@ def pings(here: Here) -> Iterator[Said]:
     found = here.s.peers.get(here.name)
     if found is None:
         raise CannotTell("this node has no CX7 link, or no other node has one")
-    beside = s.cabling.beside(here.name) if (s := here.s).cabling.heard else s.cabling.order
+    beside = s.cabling.beside(here.name) if (s := here.s).cabling.heard or s.cabling.groups else s.cabling.order
     tried = [ping for ping in read(found).pings if s.fabric_owners.get(ping.address, here.name) in {here.name, *beside}]
     if not tried:
         raise CannotTell("no peer to ping")

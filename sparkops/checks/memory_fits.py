@@ -60,7 +60,7 @@ def fits(here: Here) -> Iterator[Said]:
     if found := _too_small(here, memory):
         yield found
     elif need <= usable:
-        yield _drafted(here, memory) or _tight(here, memory, usable, usable - need) or good(evidence=evidence)
+        yield _drafted(here, memory) or _tight(here, memory, dropped, dropped - need) or good(evidence=evidence)
     elif need <= dropped:
         yield warn(
             f"--gpu-memory-utilization {wanted} needs memory of the page cache, which the login user cannot drop",

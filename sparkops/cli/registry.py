@@ -44,6 +44,7 @@ VERBS = {
     "preflight list": Verb("preflight", "list:listed", "show:listed"),
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
     "fabric": Verb("fabric", "run:fabric", "show:fabric", SET_UP, "Show the QSFP cables, and what is wrong with them."),
+    "fabric setup": Verb("fabric", "setup:setup", "show:setup"),
     "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show hardware, network and software of the nodes."),
     "completion": Local("completion", "run:script", "show:script", SET_UP, "Print a script for Tab completion."),
     "help": Local("about", "run:show_help", "show:show_help", SET_UP, "Show the help of a command."),

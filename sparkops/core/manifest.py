@@ -12,6 +12,7 @@ KINDS = {
     "authorized-key": "public key for logging in",
     "crontab": "crontab entry",
     "sudoers": "sudoers file",
+    "netplan": "netplan file",
     "linger": "linger (loginctl) of the user",
     "service": "start at boot, enabled for the service",
 }

@@ -6,8 +6,8 @@
 #
 # ~/.local/state/sparkops/manifest: `sparkops-manifest 1`, then lines `KIND WHAT`. Kinds: `file`; `folder`, below our own
 # one; `made`, a directory that was not there, removed when it is empty; `empty`, a file that was not there, likewise;
-# `authorized-key LINE`; `newline`, a file whose last line had none. `crontab`, `sudoers`, `linger USER` and
-# `service NAME` are undone by commands of their own before; with --keep such entries, and with them the manifest, stay.
+# `authorized-key LINE`; `newline`, a file whose last line had none. `crontab`, `sudoers`, `netplan`, `linger USER`
+# and `service NAME` are undone by commands of their own before; with --keep such entries, and with them the manifest, stay.
 set -u
 LC_ALL=C
 export LC_ALL

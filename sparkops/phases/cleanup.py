@@ -7,6 +7,7 @@ from sparkops.core.facts import Container, Facts, JobFact, Left, Scheduled
 from sparkops.core.plan import Command, Plan, Step
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import caches, rights, scripts
+from sparkops.phases import fabric
 from sparkops.phases.steps import plan, step
 
 OWN_JOBS = "cache-"
@@ -38,7 +39,7 @@ def ours(facts: Facts) -> list[Container]:
 
 
 def needs_root(facts: Facts) -> bool:
-    return any(entry.kind in ROOTED for entry in items(facts))
+    return any(entry.kind in NEED_ROOT for entry in items(facts))
 
 
 def jobs(facts: Facts) -> list[JobFact]:
@@ -65,14 +66,16 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
     if "crontab" in kinds:
         yield step(f"crontab.{node}", node, "remove the sparkops crontab entry", caches.unschedule())
     listed = [one for one in items(facts) if one.kind not in ("container", "crontab")]
-    rooted = [one for one in listed if one.kind in ROOTED]
+    rooted = [one for one in listed if one.kind in NEED_ROOT]
     # The key that sparkops logs in with goes last: without root's steps someone has to come back.
     last = [one for one in listed if one.kind == KEY] if rooted else listed
     if first := [one for one in listed if one not in (*rooted, *last)]:
         keep = sorted({KEY, *(one.kind for one in rooted)})
         what = ", ".join(_names(first)) or "empty directories"
         yield step(f"most.{node}", node, f"remove {what}", scripts.clean(keep))
-    for at, entry in enumerate(rooted):
+    if fabric.ENTRY in rooted:
+        yield from fabric.removing(node)
+    for at, entry in enumerate(one for one in rooted if one.kind in ROOTED):
         title = f"undo the {entry.title} {entry.what}"
         yield step(f"{entry.kind}-{at}.{node}", node, title, ROOTED[entry.kind](entry.what))
     yield step(f"all.{node}", node, f"remove {', '.join((*_names(last), 'manifest'))}", scripts.clean())
@@ -90,3 +93,5 @@ ROOTED: Mapping[str, Callable[[str], Command]] = {
     "service": rights.stop_service,
 }
 """By kind of entry that only root may undo: the command that undoes it."""
+
+NEED_ROOT = frozenset({*ROOTED, fabric.ENTRY.kind})

@@ -7,8 +7,8 @@ from sparkops.core.plan import Action, Command, Plan, Script, Step
 AS_USER = ("peers", "file", "key", "memory", "facts", "keptlog", "model", "schedule", "manifest", "sudoers")
 """Scripts that never need root; `facts` calls sudo itself."""
 
-READ_AS_USER = ("job", "relay")
-"""Scripts that need no root to read: the files of root's jobs are readable by the user."""
+READ_AS_USER = ("job", "netplan", "relay")
+"""Scripts that need no root to read, or ask for it: the files of root's jobs are readable by the user."""
 
 
 def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:

@@ -39,8 +39,6 @@ BY_HAND = {
     "memory-64": "until 5 GiB are left on",
     "memory-reserved": "find what reserves memory",
     "cloned": "on all but one of the nodes",
-    "twin-without-ipv4": "40-cx7.yaml",
-    "small-mtu": "40-cx7.yaml",
     "bridge-on-fabric": "40-cx7.yaml",
     "avahi-conflict": "avahi-daemon.conf",
     "disk-low": "to free space",

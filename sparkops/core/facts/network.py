@@ -63,7 +63,8 @@ class RdmaLink:
 class Interface:
     """A network interface. `speed_mbps` is None while the link is down. `port` names its QSFP port.
 
-    `link_local` is the IPv6 address by which the other end of a cable knows it; empty without IPv6.
+    `link_local` is the IPv6 address by which the other end of a cable knows it; empty without IPv6. `managed`: it has
+    an address by DHCP, or belongs to a bond or bridge.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Interface:
     twin: str | None = None
     rdma: Rdma | None = None
     link_local: str = ""
+    managed: bool = False
 
     @property
     def up(self) -> bool:
@@ -133,6 +135,7 @@ class Address:
     carrier: bool
     ipv4: tuple[IPv4Interface, ...]
     link_local: str = ""
+    managed: bool = False
 
 
 def addresses(text: str) -> Mapping[str, Address]:
@@ -149,6 +152,7 @@ def addresses(text: str) -> Mapping[str, Address]:
             carrier="LOWER_UP" in flags,
             ipv4=tuple(ipv4),
             link_local=str(next(map(IPv6Address, local), "")),
+            managed="master" in item or any(e.get("dynamic") for e in entries if e.get("family") == "inet"),
         )
     return found
 
@@ -239,6 +243,7 @@ def _interface(name: str, files: Mapping[str, str], ip: Address | None, rdma: Rd
         port=_port(name, files, rdma is not None),
         rdma=rdma,
         link_local=ip.link_local if ip else "",
+        managed=ip is not None and ip.managed,
     )
 
 

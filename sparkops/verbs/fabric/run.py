@@ -1,19 +1,16 @@
 """`fabric`: the ports and cables of all selected nodes, and the checks of them."""
 
-from collections.abc import Iterator
-from typing import Any
-
 from sparkops import checks
 from sparkops.checks.judging import judged
-from sparkops.core.fabric import Cabling, End, Fabric, Segment, cabling_of
-from sparkops.core.facts import Interface, Port
 from sparkops.core.situation import Situation
 from sparkops.core.target import NodesOptions
 from sparkops.remote.network import network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import alone, opened, selected
-from sparkops.verbs.deploy.draft import spanning
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import Draft, spanning
+from sparkops.verbs.fabric.document import drawn
 from sparkops.verbs.preflight.observe import see
 from sparkops.verbs.preflight.run import document, verdict_error
 
@@ -21,69 +18,15 @@ from sparkops.verbs.preflight.run import document, verdict_error
 def fabric(options: NodesOptions, report: Report) -> Answer:
     """Judge the fabric of the selected nodes as if one cluster were to use all of them."""
     chosen = alone(selected(options.where, report))
-    draft = spanning(chosen)
     with opened(chosen, report) as session:
-        s = see(session, draft, checks.FABRIC, narrow=True, deep=False, clock=network().clock)
-        found = judged(s, session.selected, checks.FABRIC)
-        judgement = document(s, session, found)
-        shown = {key: judgement[key] for key in ("verdict", "nodes", "cluster", "order")}
-        shown["unreachable"] = session.away.reasons
-        return Answer({"fabric": _fabric(s), **shown}, error=verdict_error(session, found))
+        return seen(session, spanning(chosen))[1]
 
 
-def _fabric(s: Situation) -> dict[str, Any]:
-    return {
-        "kind": s.cabling.kind,
-        "order": list(s.cabling.order),
-        "islands": [{"kind": one.kind, "order": list(one.order)} for one in _islands(s)],
-        "segments": [_segment(s.fabric, one) for one in s.fabric.segments],
-        "ports": [
-            {
-                **_end(end),
-                "up": port.up,
-                "speed_mbps": _speed(port),
-                "interfaces": [_interface(one) for one in port.interfaces],
-            }
-            for end, port in s.fabric.ports.items()
-        ],
-    }
-
-
-def _islands(s: Situation) -> Iterator[Cabling]:
-    return (cabling_of(s.fabric, island) for island in s.cabling.islands)
-
-
-def _end(end: End) -> dict[str, str]:
-    return {"node": end.node, "port": end.port}
-
-
-def _segment(fabric: Fabric, segment: Segment) -> dict[str, Any]:
-    subnets = {str(network): None for end in segment.ends for network in fabric.ports[end].networks}
-    return {
-        "switch": fabric.switched(segment),
-        "ends": [_end(end) for end in segment.ends],
-        "speed_mbps": min((speed for end in segment.ends if (speed := _speed(fabric.ports[end]))), default=None),
-        "subnets": list(subnets),
-        "heard": segment.heard,
-    }
-
-
-def _speed(port: Port) -> int | None:
-    """A port is as fast as the slower one of its interfaces says: each reports the speed of the cable."""
-    return min((one.speed_mbps for one in port.interfaces if one.up and one.speed_mbps), default=None)
-
-
-def _interface(one: Interface) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "up": one.up,
-        "speed_mbps": one.speed_mbps,
-        "mtu": one.mtu,
-        "mac": one.mac,
-        "addresses": [str(address) for address in one.ipv4],
-        "rdma": one.rdma and {"device": one.rdma.name, "active": one.rdma.active, "firmware": one.rdma.firmware},
-        "gids": [
-            {"index": gid.index, "kind": gid.kind, "address": gid.ipv4 or gid.address}
-            for gid in (one.rdma.gids if one.rdma else ())
-        ],
-    }
+def seen(session: Session, draft: Draft) -> tuple[Situation, Answer]:
+    """The fabric as it is now, and what is said of it."""
+    s = see(session, draft, checks.FABRIC, narrow=True, deep=False, clock=network().clock)
+    found = judged(s, session.selected, checks.FABRIC)
+    judgement = document(s, session, found)
+    shown = {key: judgement[key] for key in ("verdict", "nodes", "cluster", "order")}
+    shown["unreachable"] = session.away.reasons
+    return s, Answer({"fabric": drawn(s), **shown}, error=verdict_error(session, found))

@@ -1,4 +1,4 @@
-"""Answer of `fabric`: each cable with the interfaces at its two ends, then what is wrong."""
+"""Answers of `fabric`, each cable with the interfaces at its two ends, then what is wrong; and of `fabric setup`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,12 +19,43 @@ def fabric(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for segment in drawn["segments"]:
         yield ""
         yield from _segment(segment, ports, ink)
-    yield from _rest(drawn, ports, ink)
+    yield from _rest(drawn, ink)
     yield from away(document, ink)
     if found := [*problems(document, ink, how)]:
         yield from ("", *found)
     elif not document.get("unreachable") and len(drawn["order"]) > 1:
         yield from ("", ink.good("Nothing is wrong with the fabric."))
+
+
+def setup(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The files before they are written; the fabric afterwards."""
+    begin = f"{how.on_these} fabric setup"
+    if document.get("asked") or document.get("check"):
+        yield from _files(document, ink)
+        if document.get("check"):
+            yield f"Nothing was changed. To change it: `{begin}{' --undo' if document['undo'] else ''} --yes`"
+    elif "fabric" not in document:
+        return
+    elif document["undo"]:
+        nodes = ", ".join(file["node"] for file in document["files"])
+        yield f"Removed on {nodes}." if document["changed"] else "No node has a netplan file of sparkops."
+    else:
+        yield from fabric(document, ink, how)
+        lost = [" ".join(at) for at, port in _unconnected(document["fabric"]).items() if port["up"]]
+        if document["changed"]:
+            yield f"To take it back: `{begin} --undo`"
+        elif lost:
+            yield f"Nothing was changed: it is unknown where the cables in {', '.join(lost)} lead."
+        else:
+            missing = "nothing is missing" if document["verdict"] == "pass" else "there is nothing that it would set"
+            yield f"Nothing was changed: {missing}."
+
+
+def _files(document: Document, ink: Ink) -> Iterator[str]:
+    for file in document["files"]:
+        verb = "remove" if document["undo"] else "write"
+        yield f"{ink.bold(file['node'])}: {verb} {file['path']}, then netplan apply"
+        yield from (f"  {line}" for line in file["text"].splitlines())
 
 
 def _title(drawn: Document) -> str:
@@ -64,15 +95,20 @@ def _addresses(interface: Document) -> list[str]:
     return [interface["name"], addresses, f"MTU {interface['mtu']}"]
 
 
-def _rest(drawn: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) -> Iterator[str]:
+def _unconnected(drawn: Document) -> dict[tuple[str, str], Any]:
     """The ports that lead to none of these nodes."""
     shown = {(end["node"], end["port"]) for one in drawn["segments"] for end in one["ends"]}
-    rest = [(at, port) for at, port in ports.items() if at not in shown]
+    ports = {(one["node"], one["port"]): one for one in drawn["ports"]}
+    return {at: port for at, port in ports.items() if at not in shown}
+
+
+def _rest(drawn: Document, ink: Ink) -> Iterator[str]:
+    rest = _unconnected(drawn)
     if rest:
         yield ""
-    if dark := [" ".join(at) for at, port in rest if not port["up"]]:
+    if dark := [" ".join(at) for at, port in rest.items() if not port["up"]]:
         yield ink.dim(f"no link: {', '.join(dark)}")
-    for at, port in rest:
+    for at, port in rest.items():
         if port["up"]:
             speed = _speed(port["speed_mbps"])
             yield f"{' '.join(at)} -- {speed} -- unknown"

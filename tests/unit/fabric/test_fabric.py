@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
+
+import yaml
 
 from sparkops.core.choice import Wanted, choose
 from sparkops.core.fabric import cabling_of, graph
+from sparkops.core.fabric.address_pool import POOL
+from sparkops.core.fabric.addressing import InterfaceSetting, lacking
 from sparkops.core.fabric.miscabling import miscablings, unsure
+from sparkops.core.fabric.netplan import addresses, merged, readable
 from sparkops.core.facts import Facts, Peers, absent
 from sparkops.core.facts.network import Address
 from support import golden
@@ -52,7 +57,7 @@ def facts(mine: Sequence[Plug], deaf: bool) -> Facts:
         for place, name in enumerate(names):
             state = "up" if plug else "down"
             own = plug.addresses[place : place + 1] if plug else ()
-            ipv4 = tuple(IPv4Interface(f"{address}/24") for address in own)
+            ipv4 = tuple(IPv4Interface(f"{address}/24") for address in own if address != "-")
             heard = plug.link_local(name) if plug and not deaf else ""
             net[name] = {"operstate": state, "carrier": "1" if plug else "0", "phys_port_name": port}
             ip[name] = Address(state, 9000, "", bool(plug), ipv4, heard)
@@ -105,9 +110,49 @@ def chosen(block: str) -> str:
     return "\n".join([", ".join(map(" + ".join, found.copies)), *(f"{node}: {why}" for node, why in found.why.items())])
 
 
+def addressed(block: str) -> str:
+    """By node, what each interface lacks. First lines `pool NETWORK` and `named ADDRESS...` are other arguments.
+
+    The interfaces of a node with a `*` have MTU 1500.
+    """
+    lines = block.splitlines()
+    said = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("pool ", "named "))}
+    lines = lines[len(said) :]
+    pool = tuple(map(IPv4Network, said.get("pool", ()))) or POOL
+    everyone = plugs("\n".join(lines))
+    names = [line.split()[0] for line in lines]
+    known = {node: facts([one for one in everyone if one.node == node], deaf=False) for node in names}
+    small = {node: {name: replace(one, mtu=1500) for name, one in its.ip_addr.items()} for node, its in known.items()}
+    known |= {node: replace(known[node], ip_addr=small[node], net={}) for node in names if node.endswith("*")}
+    fabric = graph(known, {node: peers([one for one in everyone if one.node == node], everyone) for node in names})
+    found = lacking(fabric, known, dict(zip(names, said.get("named", ()), strict=False)), pool)
+    return "\n".join(
+        f"{node} {name} {'' if one.new else 'MTU '}{', '.join(map(str, one.addresses))}"
+        for node, its in found.items()
+        for name, one in its.items()
+    )
+
+
 def test_kinds_and_miscablings() -> None:
     golden.hold_blocks(Path(__file__).with_name("fabrics.txt"), outcome)
 
 
 def test_the_nodes_that_a_deployment_takes() -> None:
     golden.hold_blocks(Path(__file__).with_name("choices.txt"), chosen)
+
+
+def test_the_addresses_that_interfaces_lack() -> None:
+    golden.hold_blocks(Path(__file__).with_name("addresses.txt"), lambda block: golden.refusal(addressed, block))
+
+
+def test_a_file_keeps_its_lines_and_one_that_a_person_changed_is_left_alone() -> None:
+    one, other = (InterfaceSetting((IPv4Interface(f"10.0.{net}.1/24"),), new=True) for net in (1, 2))
+    first = merged("", {"a0": one, "a1": replace(other, new=False)})
+    both = merged(first, {"a0": replace(one, new=False), "b0": other})
+    assert both.startswith(first)
+    assert both.removeprefix(first).split(":")[0].strip() == "b0"
+    assert yaml.safe_load(both)["network"]["ethernets"]["a1"] == {"mtu": 9000, "addresses": ["10.0.2.1/24"]}
+    for changed in (first.replace("a1:", "# a1:"), first + "  wifis: {}\n", "network: {version: 2}\n"):
+        assert not readable(changed)
+    assert readable("")
+    assert [*map(str, addresses(both))] == ["10.0.1.1/24", "10.0.2.1/24", "10.0.2.1/24"]

@@ -18,6 +18,7 @@ from pathlib import Path
 
 LAB = Path("/lab")
 RUN = Path("/run/lab")
+NETWORKD = Path("/run/systemd/network")
 LATE = 60.0
 USERS = ("spark", "ops", "plain")
 MEM_TOTAL = 127535084
@@ -142,12 +143,23 @@ class Netdev:
         """What is to be done for a new one."""
 
 
+def generated(interface):
+    """Address and MTU in the file that netplan generates for networkd, which does not run here."""
+    try:
+        text = (NETWORKD / f"10-netplan-{interface}.network").read_text()
+    except OSError:
+        text = ""
+    found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    return found.get("Address"), found.get("MTUBytes", "1500")
+
+
 class Port(Netdev):
     """One CX7 netdev with its RDMA device. A veth has no port name, vendor or speed, so its directory in sysfs is
     replaced by one that has them and links to the rest in another mount of sysfs."""
 
     def __init__(self, port):
         super().__init__(port["interface"], port["address"], "9000")
+        self.given = self.address, self.mtu
         self.rdma, self.cage = port["rdma"], port["cage"]
         self.files = RUN / "net" / self.interface
         self.state = None
@@ -182,6 +194,9 @@ class Port(Netdev):
             put(self.files, {"speed": 200000 if up else -1})
 
     def appeared(self):
+        ipv6 = Path(f"/proc/sys/net/ipv6/conf/{self.interface}/disable_ipv6")  # Docker switches it off
+        if ipv6.exists():
+            ipv6.write_text("0")
         shutil.rmtree(self.files, ignore_errors=True)
         put(self.files, {"phys_port_name": f"p{self.cage}", "device/vendor": "0x15b3", "speed": -1})
         real = RUN / "sysfs/class/net" / self.interface
@@ -192,6 +207,12 @@ class Port(Netdev):
         over(self.files, self.sysfs.resolve())
 
     def refresh(self, addressed=True):
+        wanted = generated(self.interface) if (LAB / "state/not-set-up").exists() else self.given
+        if wanted != (self.address, self.mtu):
+            self.address, self.mtu = wanted
+            run("ip", "-4", "addr", "flush", "dev", self.interface)
+            run("ip", "link", "set", self.interface, "mtu", self.mtu)
+            self.state = None
         there = super().refresh(addressed)
         if there:
             try:
@@ -298,6 +319,7 @@ def docker_answers():
 def boot():
     """Everything before the services; returns what has to be looked at each second."""
     node = json.loads((LAB / "node.json").read_text())
+    run("/usr/sbin/netplan", "generate")
     identity(node)
     homes()
     ports = [Port(port) for port in node["ports"]]

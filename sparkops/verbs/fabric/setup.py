@@ -1,0 +1,114 @@
+"""`fabric setup`: give the interfaces what they lack, after a confirmation; `--undo` takes it away."""
+
+from collections.abc import Iterable, Mapping
+
+from sparkops.checks.check import LINKS
+from sparkops.checks.docker import docker_hint, docker_problem
+from sparkops.core import manifest
+from sparkops.core.fabric import graph
+from sparkops.core.fabric.addressing import lacking
+from sparkops.core.fabric.netplan import PATH, addresses, merged, readable
+from sparkops.core.facts import WHAT_RUNS, Facts, Left
+from sparkops.errors import Refused
+from sparkops.node_commands import netplan
+from sparkops.phases.fabric import compile_setup, compile_undo
+from sparkops.phases.parts import deployed_revisions
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import attempt
+from sparkops.session.open import connected, selected
+from sparkops.session.peers import ask_peers, hears
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import Draft, spanning
+from sparkops.verbs.fabric.options import SetupOptions
+from sparkops.verbs.fabric.run import seen
+
+AGAIN = "what was not confirmed is taken back within a minute; then see: `sparkops fabric setup --check`"
+UNDO = "keep what you need of it in another file, then: `sparkops fabric setup --undo`"
+READS = (*WHAT_RUNS, *LINKS, "routes")
+
+
+def setup(options: SetupOptions, report: Report) -> Answer:
+    """Set up the selected nodes, which have to answer; an address must be new to all nodes of the inventory."""
+    chosen = selected(options.where, report)
+    with connected(chosen, report) as session:
+        session.require(session.names)
+        if unknown := [name for name in session.away if name not in session.names]:
+            session.report.warn(f"{', '.join(unknown)} not reached: an address that is in use there may be given twice")
+        return _setup(options, session, spanning(chosen))
+
+
+def _setup(options: SetupOptions, session: Session, draft: Draft) -> Answer:
+    _, now = seen(session, draft)
+    texts = _wanted(options, session)
+    files = [{"node": node, "path": PATH, "text": text} for node, text in texts.items()]
+    shown = {**now.document, "files": files, "undo": options.undo, "changed": False}
+    if not texts:
+        return Answer(shown, error=None if options.undo else now.error)
+    if options.check:
+        return Answer({**shown, "check": True})
+    if not options.yes:
+        session.report.show({**shown, "asked": True})
+        if not session.report.confirm("Change the network configuration of these nodes, one after the other?"):
+            raise Refused("nothing was changed: nobody answered yes on a terminal", hint="change without asking: --yes")
+    session.lock(session.names)
+    if _wanted(options, session) != texts:
+        raise Refused("what the nodes lack has changed meanwhile; nothing was changed", hint="run the command again")
+    plan = compile_undo(texts) if options.undo else compile_setup(texts)
+    if error := attempt(plan, session, AGAIN):
+        return Answer({"files": files, "undo": options.undo, "changed": session.changed}, error=error)
+    _, after = seen(session, draft)
+    done = {**shown, **after.document, "changed": True}
+    return Answer(done, error=session.lost.error if options.undo else after.error)
+
+
+def _wanted(options: SetupOptions, session: Session) -> dict[str, str]:
+    """By node the text to write; with `--undo`, an empty one for each file to remove."""
+    facts = session.facts(only=READS)
+    session.require(session.names)
+    there = _there(session)
+    texts = dict.fromkeys(there, "") if options.undo else _texts(options, session, facts, there)
+    _refuse_in_use(texts, facts)
+    return texts
+
+
+def _there(session: Session) -> tuple[str, ...]:
+    """The selected nodes that have the file; raises Refused while one still tries what a killed run began."""
+    told = {node: session.one(node, netplan.there(), f"look for {PATH}").split() for node in session.names}
+    if trying := next((node for node, words in told.items() if "try" in words), None):
+        hint = "it is taken back within a minute of its start: run the command again then"
+        raise Refused(
+            f"{trying} still tries the network configuration of a run that was cut off", node=trying, hint=hint
+        )
+    return tuple(node for node, words in told.items() if "file" in words)
+
+
+def _texts(
+    options: SetupOptions, session: Session, facts: Mapping[str, Facts], there: tuple[str, ...]
+) -> dict[str, str]:
+    """The new file of each selected node whose interfaces lack something."""
+    nodes = session.inventory.nodes
+    fabric = graph(facts, ask_peers(session, hears(facts, nodes)))
+    named = {node.name: node.fabric_address for node in nodes if node.fabric_address}
+    if not lacking(fabric, facts, named, options.pool).keys() & {*session.names}:
+        return {}
+    now = {node: session.one(node, netplan.show(), f"read {PATH}") if node in there else "" for node in session.names}
+    for node, text in now.items():
+        if not readable(text):
+            raise Refused(f"{node}: {PATH} was changed by hand", node=node, hint=UNDO)
+    reserved = [address for text in now.values() for address in addresses(text)]
+    settings = lacking(fabric, facts, named, options.pool, reserved)
+    return {node: merged(text, settings[node]) for node, text in now.items() if node in settings}
+
+
+def _refuse_in_use(nodes: Iterable[str], facts: Mapping[str, Facts]) -> None:
+    """The ranks of a cluster do not survive that the addresses of their cable are set anew."""
+    going = [one for one in deployed_revisions(facts) if one.runs and one.stored.executor]
+    for node in nodes:
+        if name := next((one.stored.deployment for one in going if node in one.nodes), None):
+            hint = f"stop it first: `sparkops stop {name}`"
+            raise Refused(f"the cluster {name} uses the fabric of {node}", node=node, hint=hint)
+        known = facts[node]
+        left = manifest.entries(known.state.manifest) if isinstance(known.state, Left) else ()
+        if (problem := docker_problem(known)) and any(entry.kind == "folder" for entry in left):
+            raise Refused(f"{node}: cannot see what runs there: {problem}", node=node, hint=docker_hint(problem))
