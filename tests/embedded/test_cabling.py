@@ -51,6 +51,13 @@ def test_the_first_line_names_the_cable(fabric, lab_with):
     assert (document["fabric"]["kind"], document["verdict"]) == (fabric, "pass"), "then subnets tell"
 
 
+def test_a_deploy_over_a_ring_is_refused_while_two_of_its_cables_are_exchanged(lab_with):
+    lab = lab_with(nodes=4, fabric="ring")
+    lab.fault("node2", "cables-exchanged")
+    refused = lab.json("plan", "--topology", "cluster", code=3)["error"]["message"]
+    assert "the cables in p0 and p1 of node2 are exchanged" in refused
+
+
 def test_pairs_of_which_one_node_is_deaf_are_two_pairs_by_their_subnets(lab_with):
     lab = lab_with(nodes=4, fabric="pair")
     lab.fault("node2", "no-ipv6")
