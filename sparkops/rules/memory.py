@@ -120,7 +120,7 @@ def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
     found = memory_estimate.estimate(effective, shape)
     if found.fit != "no" or effective.only_on_node:
         return None
-    hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
+    hint = "would fit on a node for itself: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
         message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} GiB of a node"
         return refuse(message, hint or "use --topology cluster with more nodes")

@@ -144,12 +144,13 @@ def test_each_share_of_memory_that_is_advised_beside_a_running_model_serves(lab_
     lab = lab_with(nodes=1)
     first = ("--recipe", "nemotron-3-nano-nvfp4")
     second = (*first, "--name", "second", "--alongside")
-    lab.deploy("solo", *first, "--setup")
-    hint = lab.json("deploy", "--topology", "solo", *second, code=3)["error"]["hint"]
+    large = (*second, "--set", "args.gpu-memory-utilization=0.6")
+    lab.deploy("solo", *first, "--setup", "--set", "args.gpu-memory-utilization=0.5")
+    hint = lab.json("deploy", "--topology", "solo", *large, code=3)["error"]["hint"]
     smaller, beside = re.findall(r"--set (args\.gpu-memory-utilization=[\d.]+)", hint)
     lab.deploy("solo", *second, "--set", beside)
     lab.cli("stop", "second", "--remove", code=0)
     lab.deploy("solo", *first, "--alongside", "--set", smaller)
-    assert lab.deploy("solo", *second)["ok"]
+    assert lab.deploy("solo", *large)["ok"]
     warned = [one["id"] for one in lab.json("status")["warnings"]]
     assert "memory-low" not in warned, "the system has its part, too"
