@@ -6,7 +6,7 @@ from itertools import chain
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Plan, Step
+from sparkops.core.plan import Action, Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices
 from sparkops.core.topology import split
@@ -166,12 +166,17 @@ def _numbered(plan: Plan, number: int, count: int) -> Plan:
     """The plan with names that are unique among those of all turns."""
     if count == 1:
         return plan
+
+    def own(action: Action) -> Action:
+        if action.wait is None or action.wait.through is None:
+            return action
+        return replace(action, wait=replace(action.wait, through=f"{number}.{action.wait.through}"))
+
+    def step(one: Step) -> Step:
+        return replace(one, id=f"{number}.{one.id}", do=own(one.do), undo=one.undo and own(one.undo))
+
     phases = (
-        replace(
-            phase,
-            name=numbered(phase.name, number, count),
-            steps=tuple(replace(step, id=f"{number}.{step.id}") for step in phase.steps),
-        )
+        replace(phase, name=numbered(phase.name, number, count), steps=tuple(map(step, phase.steps)))
         for phase in plan.phases
     )
     return replace(plan, phases=tuple(phases))

@@ -1,6 +1,7 @@
 """What a run decides when a node is locked, away or slow: all nodes or none, and each answer a value."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,20 @@ def test_a_command_that_runs_into_its_time_limit_is_told_so_and_what_was_sent_be
         "failed", "the command exceeded its time limit and was stopped", "bad"
     )  # fmt: skip
     assert outcome.undone == ("slow", "true")
+
+
+def test_a_copy_that_serves_while_the_ssh_of_its_worker_is_silent_is_not_undone_in_its_turn(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=4)
+    lab.world.boot(BootRule(lambda *_: True, EngineBoot(looks=60)))
+    lab.deploy("2x-cluster")
+    began = lab.starts()
+    lab.anew()
+    lab.world.later(60.0, lambda: lab.world.lose("node2"))
+    told = lab.cli("restart", code=0)
+    assert "the model serves, so this run goes on without this node" in told.err
+    lab.world.heal("node2")
+    assert lab.state() == {"openai-gpt-oss-120b": "serving"}
+    assert all(lab.starts()[part] != at for part, at in began.items() if "proxy" not in str(part))
 
 
 @pytest.mark.parametrize("does", ["deploy", "start", "restart"])
