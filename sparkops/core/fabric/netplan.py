@@ -24,15 +24,19 @@ _LINE = re.compile(r"    ([^\s:]+): \{[^{}]*\}")
 
 def readable(text: str) -> bool:
     """Whether the file is as sparkops writes it; an empty text is no file."""
-    return not text or (text.startswith(HEAD) and all(map(_LINE.fullmatch, text.removeprefix(HEAD).splitlines())))
+    lines = text.removeprefix(HEAD).splitlines()
+    try:
+        return not text or (text.startswith(HEAD) and all(map(_LINE.fullmatch, lines)) and all(addresses(text)))
+    except ValueError:  # what looks like an address is none
+        return False
 
 
 def merged(text: str, settings: Mapping[str, InterfaceSetting]) -> str:
     """The readable file with these settings, too."""
     lines = _lines(text)
     for name, setting in settings.items():
-        addresses = ", ".join(map(str, setting.addresses))
-        line = f"    {name}: {{{STATIC if setting.new else ''}mtu: {MTU}, addresses: [{addresses}]}}"
+        own = ", ".join(map(str, setting.addresses))
+        line = f"    {name}: {{{STATIC if setting.new else ''}mtu: {MTU}, addresses: [{own}]}}"
         lines[name] = line if setting.new else lines.get(name, line)
     return HEAD + "".join(f"{line}\n" for line in lines.values())
 

@@ -152,7 +152,12 @@ def test_a_file_keeps_its_lines_and_one_that_a_person_changed_is_left_alone() ->
     assert both.startswith(first)
     assert both.removeprefix(first).split(":")[0].strip() == "b0"
     assert yaml.safe_load(both)["network"]["ethernets"]["a1"] == {"mtu": 9000, "addresses": ["10.0.2.1/24"]}
-    for changed in (first.replace("a1:", "# a1:"), first + "  wifis: {}\n", "network: {version: 2}\n"):
+    for changed in (
+        first.replace("a1:", "# a1:"),
+        first + "  wifis: {}\n",
+        first.replace("10.0.1.1", "1.999.1"),
+        "network: {version: 2}\n",
+    ):
         assert not readable(changed)
     assert readable("")
     assert [*map(str, addresses(both))] == ["10.0.1.1/24", "10.0.2.1/24", "10.0.2.1/24"]
