@@ -308,15 +308,19 @@ class Session:
 
     def one(self, node: str, command: Command, what: str) -> str:
         """The output of one reading command on one node; raises Unreachable or StepFailed."""
-        result = self.ask({node: command}).get(node)
-        if result is None:
-            raise unreachable(self.away[node])
-        if isinstance(result, NodeLost):
-            raise unreachable(result)
-        if not result.ok:
-            said = (result.stderr or result.stdout).strip()[-500:]
-            raise StepFailed(f"{node}: {what}: {said or f'exit code {result.code}'}", node=node, step=what)
-        return result.stdout
+        return self.outputs({node: command}, what)[node]
+
+    def outputs(self, commands: Mapping[str, Command], what: str) -> dict[str, str]:
+        """The same for a command on each of several nodes, all at once."""
+        told = self.ask(commands)
+        for node in commands:
+            result = told[node] if node in told else self.away[node]
+            if not isinstance(result, Result):
+                raise unreachable(result)
+            if not result.ok:
+                said = (result.stderr or result.stdout).strip()[-500:]
+                raise StepFailed(f"{node}: {what}: {said or f'exit code {result.code}'}", node=node, step=what)
+        return {node: result.stdout for node, result in told.items() if isinstance(result, Result)}
 
 
 def _pause(run: str) -> float:

@@ -42,6 +42,7 @@ def setup(pool: str | None, **given: Any) -> SetupOptions:
     """Give the interfaces of the fabric the addresses and the MTU that they lack.
 
     What is set stays as it is. The rest goes into one netplan file on each node, which is shown first. A node that does
-    not answer after the change has its old configuration again within a minute. Exit codes as of `sparkops fabric`.
+    not answer after the change has its old configuration again within a minute. Exit codes as of `sparkops fabric`;
+    with --check, 0 if something would be changed.
     """
     return SetupOptions(pool=private_pool(pool) if pool else POOL, **given)

@@ -2,7 +2,6 @@
 
 from sparkops import checks
 from sparkops.checks.judging import judged
-from sparkops.core.situation import Situation
 from sparkops.core.target import NodesOptions
 from sparkops.remote.network import network
 from sparkops.report.answer import Answer
@@ -19,14 +18,14 @@ def fabric(options: NodesOptions, report: Report) -> Answer:
     """Judge the fabric of the selected nodes as if one cluster were to use all of them."""
     chosen = alone(selected(options.where, report))
     with opened(chosen, report) as session:
-        return seen(session, spanning(chosen))[1]
+        return judged_fabric(session, spanning(chosen))
 
 
-def seen(session: Session, draft: Draft) -> tuple[Situation, Answer]:
-    """The fabric as it is now, and what is said of it."""
+def judged_fabric(session: Session, draft: Draft) -> Answer:
+    """The fabric as it is now, and what is wrong with it."""
     s = see(session, draft, checks.FABRIC, narrow=True, deep=False, clock=network().clock)
     found = judged(s, session.selected, checks.FABRIC)
     judgement = document(s, session, found)
     shown = {key: judgement[key] for key in ("verdict", "nodes", "cluster", "order")}
     shown["unreachable"] = session.away.reasons
-    return s, Answer({"fabric": drawn(s), **shown}, error=verdict_error(session, found))
+    return Answer({"fabric": drawn(s), **shown}, error=verdict_error(session, found))

@@ -21,7 +21,7 @@ from sparkops.session.peers import ask_peers, hears
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, spanning
 from sparkops.verbs.fabric.options import SetupOptions
-from sparkops.verbs.fabric.run import seen
+from sparkops.verbs.fabric.run import judged_fabric
 
 AGAIN = "what was not confirmed is taken back within a minute; then see: `sparkops fabric setup --check`"
 UNDO = "keep what you need of it in another file, then: `sparkops fabric setup --undo`"
@@ -39,12 +39,12 @@ def setup(options: SetupOptions, report: Report) -> Answer:
 
 
 def _setup(options: SetupOptions, session: Session, draft: Draft) -> Answer:
-    _, now = seen(session, draft)
     texts = _wanted(options, session)
     files = [{"node": node, "path": PATH, "text": text} for node, text in texts.items()]
-    shown = {**now.document, "files": files, "undo": options.undo, "changed": False}
+    shown = {"files": files, "undo": options.undo, "changed": False}
     if not texts:
-        return Answer(shown, error=None if options.undo else now.error)
+        now = judged_fabric(session, draft)
+        return Answer({**now.document, **shown}, error=None if options.undo else now.error)
     if options.check:
         return Answer({**shown, "check": True})
     if not options.yes:
@@ -56,9 +56,9 @@ def _setup(options: SetupOptions, session: Session, draft: Draft) -> Answer:
         raise Refused("what the nodes lack has changed meanwhile; nothing was changed", hint="run the command again")
     plan = compile_undo(texts) if options.undo else compile_setup(texts)
     if error := attempt(plan, session, AGAIN):
-        return Answer({"files": files, "undo": options.undo, "changed": session.changed}, error=error)
-    _, after = seen(session, draft)
-    done = {**shown, **after.document, "changed": True}
+        return Answer({**shown, "changed": session.changed}, error=error)
+    after = judged_fabric(session, draft)
+    done = {**after.document, **shown, "changed": True}
     return Answer(done, error=session.lost.error if options.undo else after.error)
 
 
@@ -74,7 +74,8 @@ def _wanted(options: SetupOptions, session: Session) -> dict[str, str]:
 
 def _there(session: Session) -> tuple[str, ...]:
     """The selected nodes that have the file; raises Refused while one still tries what a killed run began."""
-    told = {node: session.one(node, netplan.there(), f"look for {PATH}").split() for node in session.names}
+    said = session.outputs(dict.fromkeys(session.names, netplan.there()), f"look for {PATH}")
+    told = {node: text.split() for node, text in said.items()}
     if trying := next((node for node, words in told.items() if "try" in words), None):
         hint = "it is taken back within a minute of its start: run the command again then"
         raise Refused(
@@ -91,8 +92,8 @@ def _texts(
     fabric = graph(facts, ask_peers(session, hears(facts, nodes)))
     named = {node.name: node.fabric_address for node in nodes if node.fabric_address}
     if not lacking(fabric, facts, named, options.pool).keys() & {*session.names}:
-        return {}
-    now = {node: session.one(node, netplan.show(), f"read {PATH}") if node in there else "" for node in session.names}
+        return {}  # without a need for sudo, which the files are read with
+    now = dict.fromkeys(session.names, "") | session.outputs(dict.fromkeys(there, netplan.show()), f"read {PATH}")
     for node, text in now.items():
         if not readable(text):
             raise Refused(f"{node}: {PATH} was changed by hand", node=node, hint=UNDO)
