@@ -1,87 +1,13 @@
-"""What runs leave on each node that they lock: one line when they begin, one when they end. Pure.
+"""The past runs that the notes of some nodes tell of, and what they left half done."""
 
-A line is a JSON object with `schema`, `event` and `run`; readers ignore keys and events that they do not know.
-"""
-
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sparkops.core.printable import printable_line
+from sparkops.core.notes import EVERYTHING, NodeHistory, Note
 
-SCHEMA = 1
 SAY_FIRST = ("start", "restart", "rollback", "key rotate")
 """Verbs that note what they are about before they change anything."""
-
-OF_ANY = ("stop", "play")
-"""Verbs that are about any deployment if they name none."""
-
-EVERYTHING = "*"
-"""In `settled`: whatever is deployed on the node. No deployment has this name."""
-
-COMMAND, OUTCOME, WORD = 1000, 200, 100
-"""Longest texts in characters: command lines, outcomes, all others."""
-
-LONGEST_LOAD = 86_400
-"""Seconds; what says more is damaged."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a deploy started, and the seconds from the first stop to the last answer. Equal ones should take as long.
-
-    `seconds` is None if some engine ran already. `revision` is the hash of what answered, empty in notes of earlier
-    versions.
-    """
-
-    recipe: str
-    image: str
-    topology: str
-    seconds: int | None = field(compare=False)
-    revision: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
-class Note:
-    """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC.
-
-    `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
-    a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
-    `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that, that of a
-    `restart` and of a `key rotate` those of what it stops and starts again (`restarts`), that of a deploy those of
-    what it stops (`replaces`).
-    """
-
-    event: str
-    run: str
-    at: str
-    operator: str = ""
-    verb: str = ""
-    command: str = ""
-    deployment: str = ""
-    exit_code: int | None = None
-    changed: bool | None = None
-    outcome: str = ""
-    settled: tuple[str, ...] = ()
-    load: Load | None = None
-    started: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
-    restarts: tuple[str, ...] = ()
-    replaces: tuple[str, ...] = ()
-
-    @property
-    def of_any(self) -> bool:
-        """Whether it begins a run that is about whatever is deployed there."""
-        return self.verb in OF_ANY and not self.deployment
-
-
-@dataclass(frozen=True)
-class NodeHistory:
-    """The notes of one node, oldest first; `holder` is the run that holds its lock now."""
-
-    notes: tuple[Note, ...] = ()
-    holder: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,17 +46,6 @@ class PastRun:
             "outcome": end and end.outcome,
             "nodes": list(self.nodes),
         }
-
-
-def line(note: Note) -> str:
-    """The note as its node keeps it, without the keys that it lacks."""
-    keys = {name: value for name, value in asdict(note).items() if value not in ("", None, ())}
-    return json.dumps({"schema": SCHEMA, **keys}, separators=(",", ":"))
-
-
-def notes(text: str) -> tuple[Note, ...]:
-    """The notes of a node's history; damaged lines are left out, and control characters are written as escapes."""
-    return tuple(note for one in text.splitlines() if (note := _note(one)))
 
 
 def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
@@ -255,10 +170,10 @@ def under_way_text(run: Mapping[str, Any]) -> str:
 def cut_off_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that was cut off, and the next step; `run` is its document."""
     when = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
-    return (
-        f'run {run["run"]} by {run["operator"]} was cut off ({when}): "{run["command"]}". '
-        "Run it again, or deploy, roll back or stop: each works from whatever runs now."
-    )
+    cut = f'run {run["run"]} by {run["operator"]} was cut off ({when}): "{run["command"]}". '
+    if run["verb"] == "fabric setup":
+        return f"{cut}Within a minute, each node has its old or its new configuration; then run it again."
+    return f"{cut}Run it again, or deploy, roll back or stop: each works from whatever runs now."
 
 
 @dataclass(frozen=True)
@@ -300,50 +215,3 @@ def _left_open(found: Iterable[Note]) -> dict[str, _Open]:
             begun.pop(note.run, None)
             begun = {run: left for run, one in begun.items() if (left := one.after(note))}
     return begun
-
-
-def _note(text: str) -> Note | None:
-    try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(told, Mapping) or told.get("event") not in ("begin", "about", "end") or not _text(told, "run"):
-        return None
-    code, changed = told.get("exit_code"), told.get("changed")
-    return Note(
-        told["event"],
-        _text(told, "run"),
-        _text(told, "at"),
-        _text(told, "operator"),
-        _text(told, "verb"),
-        _text(told, "command", COMMAND),
-        _text(told, "deployment"),
-        code if isinstance(code, int) and not isinstance(code, bool) else None,
-        changed if isinstance(changed, bool) else None,
-        _text(told, "outcome", OUTCOME),
-        _names(told.get("settled")),
-        _load(told.get("load")),
-        _names(told.get("started")),
-        _names(told.get("stopped")),
-        _names(told.get("restarts")),
-        _names(told.get("replaces")),
-    )
-
-
-def _load(told: Any) -> Load | None:
-    if not isinstance(told, Mapping):
-        return None
-    seconds = told.get("seconds")
-    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_LOAD:
-        seconds = None
-    names = (_text(told, "recipe"), _text(told, "image", OUTCOME), _text(told, "topology"))
-    return Load(*names, seconds, _text(told, "revision"))
-
-
-def _names(told: Any) -> tuple[str, ...]:
-    return tuple(printable_line(name, WORD) for name in told if isinstance(name, str)) if isinstance(told, list) else ()
-
-
-def _text(told: Mapping[str, Any], key: str, most: int = WORD) -> str:
-    value = told.get(key)
-    return printable_line(value, most) if isinstance(value, str) else ""

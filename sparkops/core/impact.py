@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
-from sparkops.core.history import Load
+from sparkops.core.notes import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from sparkops.core.history import COMMAND
+from sparkops.core.notes import COMMAND
 from sparkops.core.printable import printable_line
 
 _NAME = r"(?!(?:eos|bos|pad|unk)_token)[\w.-]*(?:(?:secret|passw(?:or)?d|credential)[\w.-]*|key|token|pass|pwd|auth)"

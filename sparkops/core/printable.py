@@ -23,6 +23,16 @@ def printable_line(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 3] + "..."
 
 
+def last_lines(text: str, most: int = 500) -> str:
+    """The last lines of the text that fit in so many characters, on one line; of a longer last line, its end."""
+    told = ""
+    for one in reversed([" ".join(line.split()) for line in text.splitlines() if line.strip()]):
+        if told and len(one) + 1 + len(told) > most:
+            break
+        told = f"{one} {told}" if told else one
+    return told if len(told) <= most else "..." + told[3 - most :]
+
+
 def all_printable(value: Any) -> Any:
     """A JSON value with all texts in it, keys too, made printable."""
     if isinstance(value, str):

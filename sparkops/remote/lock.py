@@ -14,7 +14,7 @@ from typing import Any
 import paramiko
 
 from sparkops.core.facts.reading import grouped
-from sparkops.core.history import COMMAND, WORD, Note
+from sparkops.core.notes import COMMAND, WORD, Note
 from sparkops.core.plan import NodeLost, Script
 from sparkops.core.printable import printable_line
 from sparkops.errors import Locked, Unreachable

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from sparkops.core.diagnosis import most_telling
 from sparkops.core.plan import Plan
+from sparkops.core.printable import last_lines
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.phases.verify import PROOF_SECONDS
 from sparkops.remote.execute import Outcome, StepFailure
@@ -65,7 +66,7 @@ def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsEr
     if not outcome.failures:
         return None
     first = min(outcome.failures, key=lambda failure: not failure.lost)
-    return _error(first, " ".join(first.evidence.split())[-500:] or first.reason, hint)
+    return _error(first, last_lines(first.evidence) or first.reason, hint)
 
 
 def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFailed], str] = lambda _: "") -> None:

@@ -7,14 +7,15 @@ from typing import Any
 from zlib import crc32
 
 from sparkops.checks.docker import docker_hint, docker_problem
-from sparkops.core import history
+from sparkops.core import history, notes
 from sparkops.core.condition import DOCKER_SILENT
 from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
 from sparkops.core.facts.reading import grouped
-from sparkops.core.history import Load, PastRun
+from sparkops.core.history import PastRun
 from sparkops.core.inventory import Inventory, Node
+from sparkops.core.notes import Load
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
-from sparkops.core.printable import printable_line
+from sparkops.core.printable import last_lines, printable_line
 from sparkops.errors import Interrupted, Locked, SparkopsError, StepFailed, Unreachable
 from sparkops.files import deployments
 from sparkops.phases.sudo import become
@@ -137,7 +138,7 @@ class Session:
         except Locked as held:
             return held
         self.locked.update(nodes)
-        self.fleet.note(history.line(owner.begin(self.report.masked(self.deployment))), nodes)
+        self.fleet.note(notes.line(owner.begin(self.report.masked(self.deployment))), nodes)
         return None
 
     def _released(self, held: Locked) -> list[str]:
@@ -151,21 +152,21 @@ class Session:
 
     def end(self, code: int, outcome: str) -> None:
         """Note on the locked nodes how the run ended; `outcome` is its error message, if any."""
-        told = printable_line(self.report.masked(outcome), history.OUTCOME)
+        told = printable_line(self.report.masked(outcome), notes.OUTCOME)
         deployment, *settled = map(self.report.masked, (self.deployment, *self.settled))
-        ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
+        ended = notes.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
         how = replace(ended, exit_code=code, changed=self.changed, outcome=told)
         note = replace(how, settled=tuple(dict.fromkeys(settled)), load=self.load)
         here, beside = self.locked.intersection(self.names), self.locked.difference(self.names)
-        self.fleet.note(history.line(note), sorted(here))
-        named = tuple(one for one in note.settled if one != history.EVERYTHING)
-        self.fleet.note(history.line(replace(note, settled=named)), sorted(beside))
+        self.fleet.note(notes.line(note), sorted(here))
+        named = tuple(one for one in note.settled if one != notes.EVERYTHING)
+        self.fleet.note(notes.line(replace(note, settled=named)), sorted(beside))
 
     def about(self, deployment: str, **hashes: Iterable[str]) -> None:
         """Note the deployment that the run is about; also, by the name of `Note`, the hashes of what it changes."""
-        note = history.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment))
+        note = notes.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment))
         named = {name: tuple(some) for name, some in hashes.items()}
-        self.fleet.note(history.line(replace(note, **named)), sorted(self.locked))  # type: ignore[arg-type]
+        self.fleet.note(notes.line(replace(note, **named)), sorted(self.locked))  # type: ignore[arg-type]
 
     def _now(self) -> str:
         return datetime.fromtimestamp(network().clock(), UTC).isoformat(timespec="seconds")
@@ -318,7 +319,7 @@ class Session:
             if not isinstance(result, Result):
                 raise unreachable(result)
             if not result.ok:
-                said = (result.stderr or result.stdout).strip()[-500:]
+                said = last_lines(result.stderr or result.stdout)
                 raise StepFailed(f"{node}: {what}: {said or f'exit code {result.code}'}", node=node, step=what)
         return {node: result.stdout for node, result in told.items() if isinstance(result, Result)}
 
@@ -330,7 +331,7 @@ def _pause(run: str) -> float:
 
 def _unreadable(node: Node, result: Result, error: Unreadable) -> Unreached:
     """After a wrong sudo password, or for example if the login shell prints something."""
-    said = result.stderr.strip()[-500:]
+    said = last_lines(result.stderr)
     if PASSWORD_REFUSED in said:
         return Unreached(
             node.name, "sudo", "sudo refused the password", "type the password of the login user on this node"

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import lines, number, pairs
-from sparkops.core.history import NodeHistory, notes
+from sparkops.core.notes import NodeHistory, notes
 
 _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
 

@@ -18,7 +18,7 @@ from sparkops.core.facts.raw import Unread
 from sparkops.core.facts.reading import known, ok, pairs, tree
 from sparkops.core.facts.schedule import Scheduled
 from sparkops.core.facts.system import Avahi, Boot, Clock, Cpu, Dgx, Driver, HostKey, Kernel, Package, Reboot
-from sparkops.core.history import NodeHistory
+from sparkops.core.notes import NodeHistory
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from sparkops.core.facts import Facts, Scheduled, Unread
 from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
+from sparkops.core.printable import last_lines
 from sparkops.core.target import ConfirmOptions, NodesOptions
 from sparkops.errors import Refused, StepFailed
 from sparkops.node_commands import caches
@@ -129,7 +130,7 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
         return {"name": name, "dropped": False, "reachable": False, "problem": result.reason}
     found = read_drop(result.stdout) if result.ok else None
     if found is None:
-        text = (result.stderr or result.stdout).strip()[-500:] or f"exit code {result.code}"
+        text = last_lines(result.stderr or result.stdout) or f"exit code {result.code}"
         return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {text}"}
     freed = found.free[1] - found.free[0]
     shown = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}

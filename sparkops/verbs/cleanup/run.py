@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core import manifest
 from sparkops.core.facts import Facts, Left, Sudo
-from sparkops.core.history import EVERYTHING
+from sparkops.core.notes import EVERYTHING
 from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, StepFailed
 from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, needs_root, ours

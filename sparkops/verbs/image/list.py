@@ -5,6 +5,7 @@ from typing import Any
 
 from sparkops.checks.docker import docker_hint
 from sparkops.core.image_sources import copy_newest, image_source
+from sparkops.core.printable import last_lines
 from sparkops.core.schema import did_you_mean
 from sparkops.core.stored_images import StoredImage, listed
 from sparkops.core.target import NodesOptions
@@ -47,7 +48,7 @@ def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
     found: dict[str, tuple[StoredImage, ...]] = {}
     for node, result in session.answers(dict.fromkeys(session.names, commands.listing())).items():
         if not result.ok:
-            output = (result.stderr or result.stdout).strip()[-500:]
+            output = last_lines(result.stderr or result.stdout)
             told = f"{node}: Docker cannot list the images: {output}"
             raise StepFailed(told, node=node, step="list the images", hint=docker_hint(output))
         found[node] = listed(node, result.stdout)

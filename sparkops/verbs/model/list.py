@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Command, NodeLost, Plan, Result
+from sparkops.core.printable import last_lines
 from sparkops.core.schema import did_you_mean
 from sparkops.core.sizes import bytes_text
 from sparkops.core.stored import Stored
@@ -113,7 +114,7 @@ def parsed(node: str, text: str, otherwise: str = "") -> dict[str, Any]:
     """Return the JSON of the script's result line."""
     lines = [line.removeprefix(RESULT) for line in text.splitlines() if line.startswith(RESULT)]
     if not lines:
-        raise StepFailed(f"{node}: cannot read its models: {(text.strip() or otherwise)[-500:]}", node=node)
+        raise StepFailed(f"{node}: cannot read its models: {last_lines(text) or otherwise}", node=node)
     found: dict[str, Any] = json.loads(lines[-1])
     return found
 

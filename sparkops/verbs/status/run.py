@@ -8,7 +8,8 @@ from sparkops.core.condition import EXIT_CODES, ServingProbe
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
-from sparkops.core.history import NodeHistory, PastRun, stopped_before
+from sparkops.core.history import PastRun, stopped_before
+from sparkops.core.notes import NodeHistory
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.phases.parts import DeployedRevision

@@ -5,18 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparkops.core.history import (
-    OUTCOME,
-    NodeHistory,
-    Note,
-    cut_off,
-    cut_off_text,
-    line,
-    notes,
-    runs,
-    stopped_for,
-    unfinished_rollback,
-)
+from sparkops.core.history import cut_off, cut_off_text, runs, stopped_for, unfinished_rollback
+from sparkops.core.notes import OUTCOME, NodeHistory, Note, line, notes
 
 
 def begin(run: str, at: int, verb: str = "deploy") -> Note:
