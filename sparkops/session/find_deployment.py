@@ -20,6 +20,13 @@ DIVIDES = (2, 4, 8, 16)
 """Numbers of nodes that divide the attention heads of most models."""
 
 
+def refuse_others(only: frozenset[str] | None, stopping: Iterable[Stored]) -> None:
+    """Refuse to stop another revision than those with these hashes; None: any."""
+    others = dict.fromkeys(f"{one.deployment} {one.hash[:8]}" for one in stopping if one.hash not in (only or ()))
+    if only is not None and others:
+        raise Refused(f"{', '.join(others)} began meanwhile, and would be stopped for it")
+
+
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
     """Revisions on these nodes: all that run, and of each deployment what was stopped last.
 

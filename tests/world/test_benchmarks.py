@@ -122,6 +122,43 @@ def test_an_experiment_on_some_nodes_leaves_what_serves_on_others_alone(tmp_path
     assert told["changed"]
 
 
+@pytest.mark.parametrize("at", range(1, 78))
+def test_an_experiment_does_not_stop_what_a_colleague_deploys_meanwhile(tmp_path: Path, at: int) -> None:
+    lab = Lab(tmp_path)
+    lab.deploy("solo", "--limit", "node1")
+    codes = list[int]()
+    mine = ("deploy", "--topology", "solo", "--limit", "node2", "--name", "mine")
+    lab.meets(at, lambda colleague: codes.append(colleague.cli(*mine).code))
+    ran = lab.cli("bench", "topologies", "--topologies", "solo,cluster", *ONE)
+    lab.anew()
+    serve = {name for name, state in lab.state().items() if state == "serving"}
+    restored = "openai-gpt-oss-120b" in serve or "could not be restored" in ran.err
+    assert (codes, "mine" in serve, restored) in (([0], True, True), ([6], False, True))
+
+
+@pytest.mark.parametrize("at", range(20, 78, 3))
+def test_an_experiment_that_is_killed_is_told_until_what_served_serves_again(tmp_path: Path, at: int) -> None:
+    lab = Lab(tmp_path)
+    lab.deploy("2x-solo")
+    before, asked = lab.running(), ("bench", "topologies", "--topologies", "solo,cluster", *ONE)
+    assert lab.killed(at, *asked)
+    assert lab.running() == before or lab.json("status", code=None)["cut_off"]
+    lab.cli(*asked, code=0)
+    assert (lab.running(), lab.json("status", code=None)["cut_off"]) == (before, [])
+
+
+@pytest.mark.parametrize("at", [40, 60])
+def test_an_experiment_that_goes_on_does_not_stop_what_began_since_it_was_killed(tmp_path: Path, at: int) -> None:
+    lab = Lab(tmp_path)
+    lab.deploy("2x-solo")
+    asked = ("bench", "topologies", "--topologies", "solo,cluster", *ONE)
+    assert lab.killed(at, *asked)
+    lab.deploy("solo", "--limit", "node2", "--name", "mine")
+    again = lab.cli(*asked)
+    assert "what served before the interrupted run is not restored" in again.err
+    assert lab.state()["mine"] == "serving"
+
+
 def test_the_experiment_brings_back_what_served_and_its_page_has_every_topology(beside: Lab) -> None:
     before = beside.running()
     ran = beside.json("bench", "topologies", "--topologies", "solo,2x-solo", *ONE, "-o", "report.html")

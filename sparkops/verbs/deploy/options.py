@@ -14,7 +14,8 @@ class PlanOptions:
 
     `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words after `--`, `allow` the rules and checks to skip.
     `expect` is a plan id.
-    `keep` are hashes of stopped revisions that must not be removed.
+    `keep` are hashes of stopped revisions that must not be removed; `only` are the running ones that it may replace,
+    None: any.
     `at_once` replaces copies behind a proxy all at once.
     `api_key` is the key to use, None the one that the nodes have; with `open_access` clients need none.
     `bench` is the suite to run after the deploy; "" runs none, None runs that of the recipe.
@@ -36,6 +37,7 @@ class PlanOptions:
     at_once: bool = False
     setup: bool = False
     keep: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
     proxy: Literal["first", "all"] = "first"
     limits: WaitLimits = USUAL
     api_key: str | None = field(default=None, repr=False)
@@ -47,7 +49,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class StopOptions:
-    """`remove` keeps nothing for `start`. `but` are hashes of revisions that must not be stopped.
+    """`remove` keeps nothing for `start`. `only` are hashes of what is stopped, None: all.
 
     `check` changes nothing.
     """
@@ -56,7 +58,7 @@ class StopOptions:
     deployment: str | None = None
     remove: bool = False
     check: bool = False
-    but: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class StartOptions:
 class RollbackOptions:
     """`to` begins the hashes of the revisions that must serve; empty means what the last deploy replaced.
 
+    `only` are the hashes of what it may stop for that, None: any.
+
     `check` changes nothing.
     """
 
@@ -81,3 +85,4 @@ class RollbackOptions:
     check: bool = False
     limits: WaitLimits = USUAL
     to: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import EVERYTHING, Note, replaced_by, stopped_for, unfinished_rollback
+from sparkops.core.history import replaced_by, stopped_for, unfinished_rollback
 from sparkops.core.impact import usual_seconds
+from sparkops.core.notes import EVERYTHING, Note
 from sparkops.core.situation import Choices
 from sparkops.errors import Ambiguous, Refused, UsageError
 from sparkops.files.playbooks import built_in
@@ -23,6 +24,7 @@ from sparkops.session.find_deployment import (
     nothing_kept,
     on_selected,
     ours_to_change,
+    refuse_others,
     require_for,
 )
 from sparkops.session.open import reached
@@ -57,6 +59,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     if previous:
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
+        refuse_others(options.only, [one.stored for one in running])
     else:
         running = [one for one in chosen if one.runs]
         before = stopped_for(past, {one.stored.hash for one in running})

@@ -6,8 +6,8 @@ order of the steps on the nodes.
 
 from typing import TYPE_CHECKING
 
-from sparkops.core.history import EVERYTHING, Load
 from sparkops.core.impact import load, loads, told
+from sparkops.core.notes import EVERYTHING, Load
 from sparkops.core.recipe import Recipe
 from sparkops.core.situation import Situation
 from sparkops.core.turns import rounds
@@ -17,6 +17,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import keys_of
 from sparkops.session.execute import execute
+from sparkops.session.find_deployment import refuse_others
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
@@ -111,6 +112,7 @@ def _noted(s: Situation, seconds: float) -> Load | None:
 def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | None = None) -> Compiled:
     """Observe, judge, compile; raises `Refused` if a rule or check refuses or the plan is not that of `--expect`."""
     draft, situation = observe(options, session, first)
+    refuse_others(options.only, [stored for _, stored, _ in situation.replaced])
     findings = (*draft.findings, *judge(situation, options.allow))
     plan = compile_plan(situation, draft, session, own)
     if plan.changes and options.expect not in (None, plan.id):

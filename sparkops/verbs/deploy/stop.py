@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkops.core.facts import Facts
-from sparkops.core.history import EVERYTHING
+from sparkops.core.notes import EVERYTHING
 from sparkops.core.plan import Plan
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import in_the_way
@@ -36,7 +36,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
 def _stop(options: StopOptions, session: Session) -> Answer:
     facts = session.what_runs()
     chosen = on_selected(session, deployed_revisions(facts), options.deployment)
-    targets = [one for one in chosen if (options.remove or _stops(one)) and one.stored.hash not in options.but]
+    targets = [one for one in chosen if (options.remove or _stops(one)) and _meant(options, one)]
     ours_to_change(target.stored for target in targets)
     kept = [] if options.remove else [one for one in targets if all(m.name not in facts for m in one.missing)]
     stays = {(node, container.name) for one in kept for node, container in one.parts}
@@ -85,10 +85,14 @@ def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict
 
 
 def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[str, ...]:
-    names = tuple(one.stored.deployment for one in chosen if one.stored.hash not in options.but)
+    names = tuple(one.stored.deployment for one in chosen if _meant(options, one))
     if options.deployment:
         return names or (options.deployment,)
-    return names if options.but else (*names, EVERYTHING)
+    return names if options.only else (*names, EVERYTHING)
+
+
+def _meant(options: StopOptions, one: DeployedRevision) -> bool:
+    return options.only is None or one.stored.hash in options.only
 
 
 def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) -> Iterator[dict[str, str]]:
