@@ -217,23 +217,26 @@ def test_a_play_that_could_mean_several_deployments_says_how_to_select_one(lab: 
     lab.cli("play", "rolling-restart", "--limit", "node2", code=0)
 
 
-def test_after_a_batch_that_failed_the_rest_can_be_run_with_the_failed_nodes(tmp_path: Path, written: Written) -> None:
+@pytest.mark.parametrize(("hosts", "fails", "left"), [("node1,node2", "node1", "node2"), ("!node3", "node2", "node4")])
+def test_after_a_batch_that_failed_the_rest_can_be_run_with_the_failed_nodes(
+    tmp_path: Path, written: Written, hosts: str, fails: str, left: str
+) -> None:
     """The plays that did not run are said, and `--limit @last-failed` has their nodes, too."""
-    bad = {"node1"}
+    bad = {fails}
 
     def picky(node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
         return Result("exited", 1 if node.name in bad else 0, "")
 
     lab = Lab(tmp_path, world=sparks(4, prefix="node", commands={**COMMANDS, "picky": picky}))
-    book = written("""
-- {name: one, hosts: "node1,node2", serial: 1, steps: [{command: [picky]}]}
-- {name: two, hosts: "node3", steps: [{command: ["true"]}]}
+    book = written(f"""
+- {{name: one, hosts: "{hosts}", serial: 1, steps: [{{command: [picky]}}]}}
+- {{name: two, hosts: "node3", steps: [{{command: ["true"]}}]}}
 """)
     ended = lab.cli("play", book, code=5)
-    assert "it did not run on node2" in ended.err
+    assert f"it did not run on {left}" in ended.err
     assert "play 'two' did not run" in ended.err
     bad.clear()
     again = lab.json("play", book, "--limit", "@last-failed")
-    assert set(counts(again)) == {"node1", "node2", "node3"}
+    assert set(counts(again)) == {fails, left, "node3"}
     alone = lab.cli("play", book, "--limit", "node1", code=0)
     assert "has nothing to do: none of its hosts is selected" in alone.err

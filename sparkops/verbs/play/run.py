@@ -116,7 +116,7 @@ class _Playing:
         idle = [node for node, recap in played.recap.items() if recap == Recap()]
         if played.cut and idle:
             self.idle += idle
-            self.report.warn(f"all nodes of a batch failed, so the play ended; it did not run on {', '.join(idle)}")
+            self.report.warn(f"the play ended early: it did not run on {', '.join(idle)}")
 
     def _verb(self, one: VerbPlay, ask: Invocation) -> None:
         verb = ask.verb

@@ -36,10 +36,10 @@ class Played:
 
     @property
     def cut(self) -> bool:
-        """Whether the playbook must end here."""
+        """Whether the playbook must end here; it goes on while some nodes of each batch are left."""
         if self.error is None:
             return False
-        return self.whole or all(one.bad or one == Recap() for one in self.recap.values())
+        return self.whole or Recap() in self.recap.values() or all(one.bad for one in self.recap.values())
 
 
 def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], report: Report) -> Played:
