@@ -1,11 +1,12 @@
 #!/bin/sh
 # Acts on one container of ours: it must have both our name and our label, so a stranger's is never touched.
 #
-#   container remove|drop|stop|start|aside|back NAME DEPLOYMENT STATE_DIR [SECONDS]
+#   container remove|drop|stop|start|aside|back|again NAME DEPLOYMENT STATE_DIR [SECONDS]
 #
 # `drop` removes it as `remove` does, but gives it one second only, not SECONDS: for one that has served nobody yet.
 # `stop` and `remove` give it SECONDS to end (default 30).
-# `aside` stops it and gives its name free, to be NAME.aside until its successor is verified; `back` takes that back.
+# `aside` stops it and gives its name free, to be NAME.aside until its successor is verified; `back` takes that back,
+# and `again` starts it too.
 # All are safe to repeat. The log is kept in STATE_DIR/logs before a container is removed; a full disk does not prevent
 # the removal.
 set -u
@@ -65,11 +66,12 @@ case $verb in
         fi
         docker rename "$name" "$name.aside"
         ;;
-    back)
+    back | again)
         old=$(find_it "$name.aside") || exit
         [ -n "$old" ] || exit 0
         [ -z "$id" ] || { echo "cannot restore $name: the container that replaced it still exists" >&2 && exit 1; }
-        docker rename "$name.aside" "$name"
+        docker rename "$name.aside" "$name" || exit
+        [ "$verb" = back ] || docker start "$name" >/dev/null
         ;;
     *)
         echo "unknown verb $verb" >&2

@@ -12,7 +12,7 @@ STOP_SECONDS = 30
 
 
 def container(
-    verb: Literal["remove", "drop", "stop", "start", "aside", "back"],
+    verb: Literal["remove", "drop", "stop", "start", "aside", "back", "again"],
     name: str,
     deployment: str,
     state_dir: str,

@@ -34,9 +34,10 @@ def quiesce(s: Situation) -> Iterator[Step]:
 
 
 def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
-    """Put a container aside whose name its successor needs; the undo starts it again only if it served."""
+    """Put a container aside whose name its successor needs; the undo starts it again if it ran."""
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
-    if own.state == "running" and not own.gave_up and not s.is_broken(member):
+    runs, hung = own.state == "running" and not own.gave_up, s.is_broken(member)
+    if runs and not hung:
         answers = proof(member, question(s, member))
         begin, wait = scripts.container("start", *owner), await_member(s, member, FORGIVEN)
         again = Action(begin, wait, answers, parts.together(s.revision.copy_of(member)))
@@ -44,8 +45,9 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
         told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)
     if s.todo(member) == "replace":
-        aside, back = scripts.container("aside", *owner), scripts.container("back", *owner)
-        yield step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back, QUIETLY)
+        aside, back = (scripts.container(verb, *owner) for verb in ("aside", "again" if runs and hung else "back"))
+        told = Undoing(done=f"started {own.name} again") if runs and hung else QUIETLY
+        yield step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back, told)
 
 
 def await_memory(s: Situation) -> Iterator[Step]:

@@ -15,11 +15,11 @@ from sparkops.testing.node import EPOCH, Handler, SimulatedNode, said
 
 
 def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR`: it must have both our name and our label."""
+    """`container remove|stop|start|aside|back|again NAME DEPLOYMENT STATE_DIR`: it must have our name and label."""
     verb, name, deployment = (str(word) for word in words[:3])
     one = node.engine.containers.get(name)
-    if verb == "back":
-        return _back(node, name)
+    if verb in ("back", "again"):
+        return _back(node, name, again=verb == "again")
     if one is None or one.labels.get("sparkops.deployment") != deployment:
         missing = f"no container {name} of deployment {deployment}\n"
         return said(code=1, errors=missing) if verb == "start" else said()
@@ -40,12 +40,14 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
     return said()
 
 
-def _back(node: SimulatedNode, name: str) -> Result:
+def _back(node: SimulatedNode, name: str, again: bool) -> Result:
     if f"{name}.aside" not in node.engine.containers:
         return said()
     if name in node.engine.containers:
         return said(code=1, errors=f"cannot restore {name}: the container that replaced it still exists\n")
     node.engine.rename(f"{name}.aside", name)
+    if again:
+        node.engine.start(name, node.now)
     return said()
 
 

@@ -934,3 +934,15 @@ def test_a_rollback_of_a_rollback_waits_for_the_node_of_its_target(lab: Lab) -> 
     lab.cli("stop", "c", code=0)
     lab.world.lose("node2")
     assert lab.json("rollback", "b", code=4)["error"]["node"] == "node2"
+
+
+@pytest.mark.parametrize("at", range(6, 14))
+def test_what_ran_but_did_not_answer_runs_again_after_an_interrupted_deploy(lab: Lab, at: int) -> None:
+    lab.deploy("solo")
+    (server,) = lab.node("node1").engine.listed()
+    server.silent = "health"
+    lab.anew(troubles=[Trouble("interrupt", at)])
+    ended = lab.cli("deploy", "--topology", "solo")
+    assert lab.running() == {("node1", server.name)}
+    put_aside = f"put {server.name} aside" in ended.err
+    assert (ended.code, f"started {server.name} again" in ended.err, put_aside) == (130, at >= 8, at >= 8)
