@@ -148,7 +148,11 @@ def _docker(made: Node) -> None:
 
 
 def inventory(directory: Path, nodes: list[Node]) -> str:
-    """An Ansible-shaped inventory; JSON strings are YAML strings, so any path is quoted right."""
+    """An Ansible-shaped inventory; JSON strings are YAML strings, so any path is quoted right.
+
+    `fabric setup` gives addresses that this machine has, and no lab.
+    """
+    lab = ".".join(nodes[0].address.split(".")[:2])
     key = json.dumps(str(directory / "keys" / "client"))
     hosts = "".join(f"    {made.name}: {{address: {made.address}}}\n" for made in nodes)
     return f"""\
@@ -157,5 +161,6 @@ all:
     user: {USER}
     port: {SSH_PORT}
     key_file: {key}
+    fabric_pool: {lab}.224.0/19
   hosts:
 {hosts}"""

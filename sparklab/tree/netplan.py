@@ -20,6 +20,8 @@ def apply(node: Node) -> None:
             known |= {"mtu": int(mtu)} | ({"address": address, "prefix": int(prefix)} if address else {})
     files.write_json(node.path("netplan.json"), found)
     now = {str(one["address"]) for one in found.values() if "address" in one}
+    own = {address for port in node.record.get("ports", {}).values() for address in port["addresses"]}
+    before, now = before - own, now - own
     at = os.path.join(node.lab_directory, "at")
     for address in before - now:
         files.clear(os.path.join(at, address))

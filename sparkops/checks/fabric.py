@@ -64,13 +64,14 @@ def used(here: Here) -> tuple[Interface, ...]:
     Raises CannotTell without a link: only `cx7-usable` reports that.
     """
     read(here.facts.ip_addr)
-    ends = [] if here.s.cabling.one_network else [end for end in here.s.cabling.ends if end.node == here.name]
-    if ends:
+    found, ends = link(here), [end for end in here.s.cabling.ends if end.node == here.name]
+    name = None if isinstance(found, Unread) else found.port
+    # the cable of a triangle may lead to a node that is not reached, and another one to the node that is
+    if ends and not (here.s.cabling.one_network and (name is None or End(here.name, name) in ends)):
         return tuple(one for end in ends for one in here.s.fabric.ports[end].interfaces)
-    found = link(here)
-    if isinstance(found, Unread) or found.port is None:
+    if isinstance(found, Unread) or name is None:
         raise CannotTell("no CX7 link (see the check cx7-usable)")
-    port = next(port for port in here.facts.ports if port.name == found.port)
+    port = next(port for port in here.facts.ports if port.name == name)
     return tuple(sorted(port.interfaces, key=lambda one: one.name != found.interface))
 
 

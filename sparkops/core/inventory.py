@@ -26,6 +26,7 @@ class Node:
     cache_dir: str | None = None
     api_port: int = 8000
     fabric_address: str | None = None
+    fabric_pool: str | None = None
     proxy_image: str | None = None
 
     @property

@@ -13,12 +13,13 @@ from itertools import islice
 from typing import Any
 
 from sparkops.core import node_paths, proxy_image, schema
+from sparkops.core.fabric import address_pool
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.schema import Located, fail
 
 VARS = (
-    *("address", "fabric_address", "user", "port", "key_file", "become", "cache_dir", "api_port", "recipe"),
-    "proxy_image",
+    *("address", "fabric_address", "fabric_pool", "user", "port", "key_file", "become", "cache_dir", "api_port"),
+    *("recipe", "proxy_image"),
 )
 ALIASES = {
     "ansible_host": "address",
@@ -225,6 +226,8 @@ def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
             made[key] = schema.choice(value, path, ("none", "sudo"))
         elif key == "proxy_image":
             made[key] = _proxy_image(schema.text(value, path), value, path)
+        elif key == "fabric_pool":
+            made[key] = _pool(schema.text(value, path), value, path)
         elif key == "cache_dir":
             made[key] = _cache_dir(schema.text(value, path), value, path)
         elif key != "recipe":
@@ -247,6 +250,12 @@ def _address(text: str, value: Located, path: str) -> str:
     if address.is_unspecified or address.is_multicast:
         fail(value, path, f"{text} is not the address of a machine")
     return str(address)
+
+
+def _pool(text: str, value: Located, path: str) -> str:
+    if problem := address_pool.problem(text):
+        fail(value, path, f"{text} {problem}", hint=f"name a network such as {address_pool.EXAMPLE}")
+    return text
 
 
 def _cache_dir(text: str, value: Located, path: str) -> str:

@@ -11,6 +11,8 @@ from sparkops.errors import UsageError
 POOL = tuple(map(IPv4Network, ("192.168.100.0/22", "192.168.104.0/21", "192.168.112.0/20", "10.20.0.0/16")))
 """NVIDIA's playbook connect-two-sparks has the first two /24 networks, eugr's setup-cluster.sh the last network."""
 
+EXAMPLE = "10.30.0.0/16"
+
 FIRST_HOST = 10
 """The first node's number in a subnet, as in NVIDIA's playbook."""
 
@@ -19,16 +21,22 @@ LARGEST = 240
 """Nodes in one /24 network; more get a /20."""
 
 
-def private_pool(text: str) -> tuple[IPv4Network, ...]:
-    """The network that a user names for new subnets. Raises UsageError."""
+def problem(text: str) -> str | None:
+    """Why no subnets can be taken from this network."""
     try:
         network = IPv4Network(text)
     except ValueError:
-        raise UsageError(f"--pool {text} is not an IPv4 network", hint="write it as --pool 10.30.0.0/16") from None
+        return "is not an IPv4 network"
     if network.prefixlen > LONGEST_PREFIX or not network.is_private:
-        wanted = f"name a private network of prefix /{LONGEST_PREFIX} or shorter, such as --pool 10.30.0.0/16"
-        raise UsageError(f"--pool {text} has no private /{LONGEST_PREFIX} subnet", hint=wanted)
-    return (network,)
+        return f"has no private /{LONGEST_PREFIX} subnet"
+    return None
+
+
+def asked_pool(text: str) -> str:
+    """The network that a user names for new subnets; raises UsageError."""
+    if why := problem(text):
+        raise UsageError(f"--pool {text} {why}", hint=f"name a network such as --pool {EXAMPLE}")
+    return text
 
 
 @dataclass
@@ -65,7 +73,7 @@ class AddressPool:
         if found is None:
             raise UsageError(
                 f"{', '.join(map(str, self.pool))}: no further /{prefix} subnet is free for the fabric",
-                hint="name a network that the nodes do not use yet, such as --pool 10.30.0.0/16",
+                hint=f"name a network that the nodes do not use yet, such as --pool {EXAMPLE}",
             )
         self.used.add(found)
         return found

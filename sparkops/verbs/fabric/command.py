@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.where import WAIT, on_nodes
-from sparkops.core.fabric.address_pool import POOL, private_pool
+from sparkops.core.fabric.address_pool import asked_pool
 from sparkops.core.target import NodesOptions
 from sparkops.verbs.fabric.options import SetupOptions
 
@@ -33,7 +33,11 @@ def fabric(**given: Any) -> NodesOptions:
 """)
 @fabric.command()
 @click.option("--undo", is_flag=True, help="Remove the netplan file that `fabric setup` wrote.")
-@click.option("--pool", metavar="NETWORK", help="Take new subnets from this network, such as 10.30.0.0/16.")
+@click.option(
+    "--pool",
+    metavar="NETWORK",
+    help="Take new subnets from this network, such as 10.30.0.0/16; else from `fabric_pool` of the inventory.",
+)
 @click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("--yes", is_flag=True, help="Do not ask before changing the network.")
 @WAIT
@@ -45,4 +49,4 @@ def setup(pool: str | None, **given: Any) -> SetupOptions:
     not answer after the change has its old configuration again within a minute. Exit codes as of `sparkops fabric`;
     with --check, 0 if something would be changed.
     """
-    return SetupOptions(pool=private_pool(pool) if pool else POOL, **given)
+    return SetupOptions(pool=asked_pool(pool) if pool else None, **given)

@@ -33,7 +33,8 @@ def setup(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("asked") or document.get("check"):
         yield from _files(document, ink)
         if document.get("check"):
-            yield f"Nothing was changed. To change it: `{begin}{' --undo' if document['undo'] else ''} --yes`"
+            how_to = " --undo" if document["undo"] else f" --pool {pool}" if (pool := document["pool"]) else ""
+            yield f"Nothing was changed. To change it: `{begin}{how_to} --yes`"
     elif "fabric" not in document:
         return
     elif document["undo"]:
