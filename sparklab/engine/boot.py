@@ -102,7 +102,7 @@ class Boot:
         title = "Loading safetensors checkpoint shards"
         if settings.given.get("load_format") == "fastsafetensors":
             title = "Loading safetensors using Fastsafetensor loader"
-        share = settings.weights_gib / settings.world
+        share = settings.share_gib
         for done in range(shards + 1):
             percent = 100 * done // shards
             log.write(

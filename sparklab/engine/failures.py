@@ -58,9 +58,14 @@ def while_reading_config(settings: Settings) -> str:
             f"(max_position_embeddings={settings.longest} or model_max_length=None in model's config.json). To allow "
             "overriding this maximum, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1."
         )
-    if settings.executor != "ray" and settings.world > settings.nnodes:
+    if settings.executor == "ray" and settings.dp > 1 and settings.given.get("data_parallel_backend") != "ray":
+        return "AssertionError: DP adjusted local rank 1 is out of bounds. "
+    if settings.executor == "ray" and (local := settings.given.get("data_parallel_size_local", settings.dp)) > 1:
+        head = os.environ.get("VLLM_HOST_IP", "127.0.0.1")
+        return f"ValueError: Not enough resources to allocate {local} DP ranks on DP master node {head}, possible to fit 1 DP ranks."
+    if settings.executor != "ray" and settings.gpus > settings.nnodes:
         return (
-            f"ValueError: World size ({settings.world}) is larger than the number of available GPUs (1) in this node. If this is intentional "
+            f"ValueError: World size ({settings.gpus}) is larger than the number of available GPUs (1) in this node. If this is intentional "
             "and you are using:\n- ray, set '--distributed-executor-backend ray'.\n- multiprocessing, set '--nnodes' appropriately."
         )
     if settings.config.get("model_type") == "qwen3_next" and not settings.given.get("trust_remote_code"):
@@ -109,7 +114,7 @@ def while_profiling(settings: Settings) -> str:
 
 def cache_gib(settings: Settings) -> float:
     """What the engine's share leaves for the KV cache beside weights and overhead."""
-    weights = settings.weights_gib * LOADED / settings.world
+    weights = settings.share_gib * LOADED
     return settings.utilization * TOTAL_GIB - weights - OVERHEAD_GIB
 
 

@@ -43,13 +43,17 @@ class MpRanks(Ranks):
     def meet(self, voices: Voices) -> None:
         settings = self.settings
         where = f"tcp://{self.master[0]}:{self.master[1]}"
-        world = f"world_size={settings.world} rank={settings.rank} local_rank=0 distributed_init_method={where} backend=nccl"
+        world = (
+            f"world_size={settings.gpus} rank={settings.rank} local_rank=0 distributed_init_method={where} backend=nccl"
+        )
         voices.core.info(
             "multiproc_executor.py:153",
             f"DP group leader: node_rank={settings.rank}, master_addr={self.master[0]}, world_size={settings.world}",
         )
         voices.worker.info("parallel_state.py:1906", world)
         deadline = time.monotonic() + settings.node.seconds(JOIN_SECONDS)
+        while settings.dp > 1 and settings.world > 1 and not settings.is_moe:
+            time.sleep(CONNECT_EVERY)  # each copy waits for its own ranks where those of the first one meet
         if settings.rank == 0:
             self._gather(deadline)
         else:

@@ -44,13 +44,16 @@ class Ranks:
         kind = node.record.get("fabric", SWITCH)
         needed = {**EACH_CABLE, **(RING if kind == "ring" else {})} if kind in ("triangle", "ring") else {}
         lacking = [name for name, value in needed.items() if os.environ.get(name) != value]
-        if len(self.nodes()) > 2 and (lacking or (kind == "ring" and self.settings.tp != self.settings.world)):
+        if len(self.nodes()) > 2 and (lacking or (kind == "ring" and self.settings.tp != self.settings.gpus)):
             raise StartError(UNCONNECTED)
 
     def assigned(self, speaker: Speaker, rank: int) -> None:
         """The log line of a rank that has its place."""
-        place = f"DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A"
-        text = f"rank {rank} in world size {self.settings.world} is assigned as {place}"
+        settings = self.settings
+        copy, within = divmod(rank, settings.world)
+        stage, part = divmod(within, settings.tp)
+        place = f"DP rank {copy}, PP rank {stage}, PCP rank 0, TP rank {part}, EP rank N/A"
+        text = f"rank {rank} in world size {settings.gpus} is assigned as {place}"
         speaker.info("parallel_state.py:2350", text)
 
     def nodes(self) -> list[Node]:

@@ -57,7 +57,7 @@ class RayRanks(Ranks):
         log.write(f"{stamp}\tINFO worker.py:2029 -- Connected to Ray cluster.")
         voices.core.info("ray_utils.py:607", "No current placement group found. Creating a new placement group.")
         self._wait_for_gpus(voices)
-        self.channel.send({"do": "reserve", "gpus": self.settings.world, "utilization": self.settings.utilization})
+        self.channel.send({"do": "reserve", "gpus": self.settings.gpus, "utilization": self.settings.utilization})
         threading.Thread(target=self._listen, daemon=True).start()
         for rank, member in enumerate(self.members):
             self._joined(voices, rank, member)
@@ -65,7 +65,7 @@ class RayRanks(Ranks):
     def _joined(self, voices: Voices, rank: int, member: dict[str, str]) -> None:
         head = f"\x1b[36m(RayWorkerProc pid={os.getpid() + 2 + rank}, ip={member['ip']})\x1b[0m "
         speaker = log.Speaker("Worker", 2 + rank, head if rank else voices.worker.head.split("(W")[0])
-        world = self.settings.world
+        world = self.settings.gpus
         master = os.environ.get("VLLM_HOST_IP", member["ip"])
         speaker.info(
             "parallel_state.py:1906",
@@ -81,7 +81,7 @@ class RayRanks(Ranks):
             self.members = answer["nodes"] if answer else []
             wanted = os.environ.get("VLLM_HOST_IP", "")
             known = not wanted or wanted in [member["ip"] for member in self.members]
-            if len(self.members) >= self.settings.world and known:
+            if len(self.members) >= self.settings.gpus and known:
                 return
             waited = time.monotonic() - began
             if waited < LOOK_EVERY:
@@ -93,13 +93,13 @@ class RayRanks(Ranks):
                 reports = self._report(voices, reports)
             if waited > MOST_WAIT:
                 raise StartError(
-                    f"ValueError: Cannot provide a placement group requiring {self.settings.world} GPUs (placement_group_specs="
+                    f"ValueError: Cannot provide a placement group requiring {self.settings.gpus} GPUs (placement_group_specs="
                     f"{self._specs()}) within 1800 seconds. Tensor parallel size may exceed available GPUs in your cluster."
                 )
             time.sleep(LOOK_EVERY)
 
     def _specs(self) -> str:
-        return str([{"GPU": 1.0}] * self.settings.world)
+        return str([{"GPU": 1.0}] * self.settings.gpus)
 
     def _report(self, voices: Voices, reports: int) -> int:
         passed = sum(REPORT_AFTER[: reports + 1])

@@ -31,10 +31,11 @@ class Settings:
         self.port: int = given.get("port", 8000)
         self.tp: int = given.get("tensor_parallel_size", 1)
         self.pp: int = given.get("pipeline_parallel_size", 1)
+        self.dp: int = given.get("data_parallel_size", 1)
         self.nnodes: int = given.get("nnodes", 1)
         self.rank: int = given.get("node_rank", 0)
         self.headless: bool = bool(given.get("headless"))
-        self.executor: str = given.get("distributed_executor_backend") or ("mp" if self.world > 1 else "uni")
+        self.executor: str = given.get("distributed_executor_backend") or ("mp" if self.gpus > 1 else "uni")
         self.utilization: float = given.get("gpu_memory_utilization", 0.92)
         self.sequences: int = given.get("max_num_seqs", 256)
         self.config = _model_config(self.model, given.get("revision"))
@@ -54,7 +55,17 @@ class Settings:
 
     @property
     def world(self) -> int:
+        """The ranks of one copy of the model."""
         return self.tp * self.pp
+
+    @property
+    def gpus(self) -> int:
+        """Those of all data parallel copies."""
+        return self.world * self.dp
+
+    @property
+    def is_moe(self) -> bool:
+        return any((self.config.get(key) or 1) > 1 for key in ("num_experts", "num_local_experts", "n_routed_experts"))
 
     @property
     def mxfp4_layers(self) -> set[str]:
@@ -72,6 +83,12 @@ class Settings:
     @property
     def weights_gib(self) -> float:
         return float(self.config.get("sparklab_gib", 8.0))
+
+    @property
+    def share_gib(self) -> float:
+        """The weights of this rank; copies of a mixture of experts share the experts, nine tenths of them."""
+        copies = self.dp if self.is_moe else 1
+        return self.weights_gib * (0.1 + 0.9 / copies) / self.world
 
     def _no_graphs(self) -> bool:
         config = self.given.get("compilation_config")

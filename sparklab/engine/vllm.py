@@ -77,7 +77,7 @@ def _serve(settings: Settings) -> int:
 
 
 def _ranks(settings: Settings) -> Ranks:
-    if settings.executor == "ray" and settings.world > 1:
+    if settings.executor == "ray" and settings.gpus > 1:
         return RayRanks(settings)
     return MpRanks(settings) if settings.nnodes > 1 else Ranks(settings)
 

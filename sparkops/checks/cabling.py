@@ -108,8 +108,8 @@ def _right(s: Situation) -> Iterator[Said]:
     title="The cables can carry the split of the model",
     why=(
         "In a ring of four and more nodes, a node has links only to its two neighbours. NCCL's ring sends only to "
-        "neighbours, which suffices for tensor parallelism over all nodes. Pipeline parallelism and Ray need links "
-        "between other nodes too. In a triangle each node has a link to each other one."
+        "neighbours, which suffices for tensor parallelism over all nodes. Pipeline and data parallelism and Ray need "
+        "links between other nodes too. In a triangle each node has a link to each other one."
     ),
     source="eugr/spark-vllm-docker, docs/NETWORKING.md (closed ring: tensor parallelism only, no Ray)",
     hint="use a switch, or change the split",
@@ -125,8 +125,9 @@ def split(s: Situation) -> Iterator[Said]:
         yield fail("Ray cannot use a ring: it has no link between nodes that are not neighbours", "use --executor mp")
     elif s.addressed.kind == "ring" and s.effective.span is not None and tensor != nodes:
         known = s.effective.known_model
-        sizes = f"--set args.tensor-parallel-size={nodes} --set args.pipeline-parallel-size=1, or "
-        way = sizes if known is None or models.splits(known, nodes) else ""
+        sizes = {"tensor": nodes, **{way: 1 for way, size in s.effective.sizes.items() if way != "tensor" and size > 1}}
+        change = " ".join(f"--set args.{way}-parallel-size={size}" for way, size in sizes.items())
+        way = f"{change}, or " if known is None or models.splits(known, nodes) else ""
         said = f"a ring of {nodes} nodes carries only tensor parallel size {nodes}, not {tensor}"
         yield fail(said, f"use {way}two neighbours with --limit, or a switch")
     elif not s.addressed.one_network and s.addressed.kind == "partly cabled":

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, Here, PlanCheck, Said, fail, good, read, warn
+from sparkops.core.revision import Revision
 from sparkops.node_commands import vllm
 
 MP = {vllm.MASTER_PORT: "vLLM", vllm.MEETING_PORT: "the meeting of vLLM's ranks"}
@@ -55,7 +56,13 @@ def wanted_ports(here: Here) -> dict[int, str]:
             wanted[member.port] = "the endpoint" if member.role == "proxy" else "the engine"
         if member.role == "head":
             wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else MP
+            wanted |= {vllm.RANKS_PORT: "vLLM's data parallel ranks"} if _data_parallel(here.s.revision) else {}
     return wanted
+
+
+def _data_parallel(revision: Revision) -> bool:
+    """Whether it has data parallel ranks that are not placed by Ray."""
+    return revision.executor == "mp" and revision.args.get("data-parallel-size", 1) != 1
 
 
 def neighbours(here: Here) -> dict[int, str]:
@@ -71,5 +78,5 @@ def held_by_us(here: Here) -> frozenset[int]:
     for stored, found in here.going:
         member = stored.member(here.name, found.name)
         held |= {member.port} if member and member.port else set()
-        held |= {vllm.RAY_PORT, *MP} if found.role == "head" else set()
+        held |= {vllm.RAY_PORT, vllm.RANKS_PORT, *MP} if found.role == "head" else set()
     return frozenset(held)

@@ -119,6 +119,16 @@ class Effective:
         return math.prod(self.sizes.values()) if self.sizes else None
 
     @property
+    def experts(self) -> bool | None:
+        """Whether the model is a mixture of experts; None if unknown."""
+        return self.known_model.experts if self.known_model else None
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether ranks exchange parts of layers, or tokens of experts, within what CUDA graphs capture."""
+        return self.parallel("tensor") > 1 or (self.parallel("data") > 1 and self.experts is not False)
+
+    @property
     def mxfp4_layers(self) -> tuple[str, ...]:
         """The layers that the mxfp4 image quantises while loading."""
         layers = self.value("mxfp4-layers")

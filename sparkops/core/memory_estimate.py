@@ -184,10 +184,11 @@ def _estimate(
     total = total_kib / 2**20
     available = available_kib / 2**20 if available_kib is not None else total - SYSTEM_GIB
     found = effective.known_model
-    parallel, stages = _split(effective, shape)
+    parallel, stages, copies = _split(effective, shape)
     size = effective.recipe.metadata.weights_gib or (found.weights_gib if found else None)
     draft, more, uncounted = _draft(effective, draft_gib)
-    weights = size / (parallel * stages) + more / parallel if size else None
+    weights, unsized = _weights(effective, size, parallel * stages, copies)
+    weights = weights + more / parallel if weights else None
     old = images.known(effective.image).kind in ("mxfp4", "ngc")
     batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
     graphs = 0.0 if old or effective.eager else GRAPHS_GIB
@@ -199,14 +200,14 @@ def _estimate(
         share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if old else UTILIZATION)
     base = Estimate("unknown", total, available, share + beyond, weights, overhead, graphs, beyond)
     if weights is None:
-        return _judged(base, None, shape, "the size of this model's weights is unknown")
+        return _judged(base, None, shape, unsized)
     cache = fixed / 2**30 if fixed else share - weights - overhead
     if found is None:
         return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is unknown")
     said = int(effective.number("max-model-len", 0))
     context = said if said > 0 else found.context
     need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), bool(fixed), draft)
-    return _judged(_counted(base, need, cache), need, shape, uncounted)
+    return _judged(_counted(base, need, cache), need, shape, uncounted or unsized)
 
 
 def bytes_per_token(effective: Effective) -> float | None:
@@ -227,12 +228,27 @@ def _draft(effective: Effective, size: float | None) -> tuple[KnownModel | None,
     return known, size or 0.0, unknown
 
 
-def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
-    """Tensor parallel ranks and pipeline stages of one server; data parallel copies the weights."""
+def _weights(effective: Effective, size: float | None, ranks: int, copies: int) -> tuple[float | None, str]:
+    """The weights of one of a copy's ranks, in GiB, and what is unknown of them: then it is the least that they are.
+
+    Data parallel copies share the experts of a model.
+    """
+    if not size:
+        return None, "the size of this model's weights is unknown"
+    if copies == 1 or effective.experts is False:
+        return size / ranks, ""
+    beside = effective.known_model.beside_experts if effective.known_model else None
+    if beside is None:
+        return size / ranks / copies, "how much of this model's weights are experts is unknown"
+    return (beside + (size - beside) / copies) / ranks, ""
+
+
+def _split(effective: Effective, shape: Shape) -> tuple[int, int, int]:
+    """Tensor parallel ranks and pipeline stages of each data parallel copy, and the number of these copies."""
     if shape.kind != "cluster":
-        return 1, 1
+        return 1, 1, 1
     tensor = effective.parallel("tensor") if effective.sizes else shape.span
-    return tensor, effective.parallel("pipeline")
+    return tensor, effective.parallel("pipeline"), effective.parallel("data")
 
 
 def _kv_bytes(effective: Effective) -> float:
@@ -309,8 +325,8 @@ def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
 
 
 def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]:
-    """The smallest cluster that the weights fit into."""
-    if found.weights is None or (need and need.stages > 1) or (need is None and shape.span > 1):
+    """The smallest cluster that the weights fit into, for a model that is not split in another way than by tensors."""
+    if found.weights is None or shape.span != (need.shared if need else 1):
         return ()
     shared, counts = (need.shared, models.working_counts(need.model)) if need else (1, (2,))
     whole, share = found.weights * shared, min(found.share, found.total * found.largest_share)

@@ -113,6 +113,7 @@ def architecture(config: Config) -> Architecture:
         recurrent=recurrent,
         state_kib=_state_kib(config) if recurrent else 0,
         latent=latent if config.get("kv_lora_rank") else 0,
+        experts=is_moe(config),
     )
     if found.problem:
         raise ValueError(found.problem)
@@ -197,4 +198,13 @@ def quantisation(config: Config, modelopt: Config | None = None) -> str:
 
 
 def is_moe(config: Config) -> bool:
-    return any(isinstance(count := text_part(config).get(key), int) and count > 1 for key in EXPERTS)
+    """Whether it has experts, as vLLM counts them: some models have a list of numbers, or one for each block."""
+    text = text_part(config)
+    blocks = text.get("block_configs")
+    parts = [text, *(one for one in (blocks if isinstance(blocks, list) else ()) if isinstance(one, Mapping))]
+    return any(_some(one.get(key)) for one in parts for key in EXPERTS)
+
+
+def _some(count: Any) -> bool:
+    first = next(iter(count), 0) if isinstance(count, list) else count
+    return isinstance(first, int) and first > 0

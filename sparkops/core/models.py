@@ -45,6 +45,9 @@ class Architecture:
     latent: int = 0
     """Numbers that a layer keeps of one token in place of keys and values (MLA); every rank keeps all of them."""
 
+    experts: bool | None = None
+    """Whether it is a mixture of experts, whose data parallel ranks share the experts; None if unknown."""
+
     @property
     def problem(self) -> str:
         """Why no model can be like this; empty if one can."""
@@ -66,10 +69,16 @@ class KnownModel(Architecture):
     mxfp4: bool = False
     source: str = ""
 
+    @property
+    def beside_experts(self) -> float | None:
+        """GiB of the weights that are no experts: what every token reads, and the vocabulary's; None if unknown."""
+        others = sum(part.millions * 1e6 * part.bits for part in self.reads if part.name not in ("experts", "moe"))
+        return (others + self.hidden * self.vocab * BF16) / 8 / 2**30 if self.reads else None
+
 
 _OSS = KnownModel(
     id="openai/gpt-oss-120b", heads=64, kv_heads=8, head_dim=64, hidden=2880, vocab=201088, context=131072,
-    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True,
+    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True, experts=True,
     reads=(Weights("moe", 3583, MXFP4), Weights("qkv", 531, BF16), Weights("o", 425, BF16),
            Weights("lm_head", 579, BF16), Weights("router", 13, BF16)),
     source="openai/gpt-oss-120b config.json: 36 layers, every second one sliding over 128 tokens; 4 of 128 experts",
@@ -77,7 +86,7 @@ _OSS = KnownModel(
 
 _QWEN_NEXT = KnownModel(
     id="Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", heads=16, kv_heads=2, head_dim=256, hidden=2048, vocab=151936,
-    context=262144, weights_gib=75, full=12, recurrent=36, state_kib=2096,
+    context=262144, weights_gib=75, full=12, recurrent=36, state_kib=2096, experts=True,
     reads=(Weights("experts", 1661, FP8), Weights("attention", 327, FP8), Weights("linear attention", 1213, FP8),
            Weights("lm_head", 311, BF16), Weights("router", 50, BF16)),
     source="Qwen/Qwen3-Next-80B-A3B-Instruct config.json: 48 layers, every fourth with full attention; 10 of "
@@ -86,7 +95,7 @@ _QWEN_NEXT = KnownModel(
 
 _MINIMAX = KnownModel(
     id="cyankiwi/MiniMax-M2.5-AWQ-4bit", heads=48, kv_heads=8, head_dim=128, hidden=3072, vocab=200064,
-    context=196608, weights_gib=125, full=62,
+    context=196608, weights_gib=125, full=62, experts=True,
     reads=(Weights("experts", 7021, AWQ4), Weights("attention", 2730, BF16), Weights("lm_head", 615, BF16),
            Weights("router", 49, BF16)),
     source="MiniMaxAI/MiniMax-M2.5 config.json: 62 layers, 8 of 256 experts; weights computed from it",
@@ -108,6 +117,7 @@ MODELS = {
         KnownModel(
             id="nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", heads=32, kv_heads=2, head_dim=128, hidden=2688,
             vocab=131072, context=262144, weights_gib=18.2, full=6, recurrent=23, state_kib=2084,
+            experts=True,
             reads=(Weights("experts", 1836, NVFP4), Weights("mamba", 890, FP8), Weights("attention", 140, BF16),
                    Weights("lm_head", 352, BF16)),
             source="Nemotron-3-Nano config.json: 52 layers, 23 Mamba-2 (64 heads of 64 x 128), 23 MoE (6 + 1 of 128), "

@@ -57,7 +57,7 @@ def _metadata(proposal: Proposal) -> Iterator[tuple[str, Any]]:
     yield "weights-gib", round(snapshot.weights_gib, 1) or round(snapshot.weights_gib, 4)
     if not isinstance(found, str):
         numbers = {key.replace("_", "-"): value for key, value in vars(found).items() if value}
-        yield "architecture", {**numbers, "full": found.full}
+        yield "architecture", {**numbers, "full": found.full, "experts": bool(found.experts)}
     if not (snapshot.moe or snapshot.pooling):
         most = BANDWIDTH_GB_S * proposal.shape.span / (snapshot.weights_bytes / 1e9)
         told = f"each token reads all weights, so one request gets at most about {most:.0f} tokens/s"

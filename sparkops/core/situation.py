@@ -133,7 +133,7 @@ class Situation:
 
         With Ray only the head's command line decides.
         """
-        across = member.link is not None and self.effective.parallel("tensor") > 1
+        across = member.link is not None and self.effective.exchanges
         decides = member.port is not None or self.revision.executor == "mp"
         image = self.facts[member.name].image(self.revision.image.reference)
         if not across or not decides or self.effective.eager or self.revision.kind != "chat" or image is None:

@@ -150,7 +150,16 @@ ray_nodes() {
         awk '/^(Active|Healthy|Idle):/ { on = 1 } /^Pending:/ { on = 0 } on && /^ 1 node_/ { n++ } END { print n + 0 }'
 }
 
+# vLLM gives the head's variables to the data parallel ranks on other nodes, also those that name interfaces of a node,
+# and Ray writes what it is given into its log.
+keep_own_interfaces() {
+    config=$root${VLLM_CONFIG_ROOT:-${XDG_CONFIG_HOME:-${HOME:-/root}/.config}/vllm}
+    own='"VLLM_HOST_IP", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "VLLM_API_KEY"'
+    mkdir -p "$config" && echo "[$own]" >"$config/ray_non_carry_over_env_vars.json"
+}
+
 ray_head() {
+    case " $* " in *' --data-parallel-backend '*) keep_own_interfaces ;; esac
     ray start --head --node-ip-address="$fabric" --port="$port" --num-gpus=1 --num-cpus=2 \
         --object-store-memory=1000000000 --include-dashboard=false --disable-usage-stats || return
     seen=''

@@ -1,6 +1,7 @@
 """What runs in an engine's container: the entry script's arguments and the environment."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from sparkops.core.endpoints import health_url
 from sparkops.core.recipe import MOUNTS
@@ -8,6 +9,9 @@ from sparkops.core.revision import FabricLink, Member, Revision
 
 RAY_PORT = 6379
 MASTER_PORT = 29501
+RANKS_PORT = 29550
+"""Where the API reaches data parallel ranks of executor mp: vLLM's default."""
+
 MEETING_PORT = 29510
 """Where rank 0 of executor mp waits for the other ranks (`node/ranks.sh`)."""
 
@@ -36,7 +40,7 @@ def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: st
     if revision.executor == "mp":
         addresses = ",".join(engine.link.address for engine in ranks if engine.link)
         shape = ("--fabric", member.link.address, "--ranks", addresses, "--port", str(MEETING_PORT))
-        rank = _mp_rank(len(ranks), member, head.link)
+        rank = _mp_rank(len(ranks), member, head.link, revision.args)
         return (member.role, *answers, *shape, "--", *serve, *_listen(member), *rank)
     if member.role == "head":
         shape = ("--fabric", member.link.address, "--nodes", str(len(ranks)), "--port", str(RAY_PORT))
@@ -63,10 +67,11 @@ def _listen(member: Member) -> tuple[str, ...]:
     return () if member.port is None else ("--host", "0.0.0.0", "--port", str(member.port))
 
 
-def _mp_rank(ranks: int, member: Member, head: FabricLink) -> tuple[str, ...]:
+def _mp_rank(ranks: int, member: Member, head: FabricLink, args: Mapping[str, Any]) -> tuple[str, ...]:
+    no_api = ("--api-server-count", "0") if "api-server-count" in args else ()
     place = ("--nnodes", str(ranks), "--node-rank", str(member.rank))
     meet = ("--master-addr", head.address, "--master-port", str(MASTER_PORT))
-    return (*place, *meet, *(() if member.rank == 0 else ("--headless",)))
+    return (*place, *meet, *(() if member.rank == 0 else ("--headless", *no_api)))
 
 
 def _network(link: FabricLink) -> dict[str, str]:
@@ -93,7 +98,14 @@ def _joined(revision: Revision) -> dict[str, str]:
         "TILELANG_CACHE_DIR": f"{jit}/tilelang",
     }
     if revision.executor == "ray":
+        common |= {"VLLM_RAY_DP_PACK_STRATEGY": "span"} if _spread(revision) else {}
         return {**common, "RAY_memory_monitor_refresh_ms": "0", "RAY_prestart_worker_first_driver": "0"}
     if revision.args.get("enable-sleep-mode") or "PYTORCH_ALLOC_CONF" in revision.env:
         return common
     return {**common, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+
+
+def _spread(revision: Revision) -> bool:
+    """Whether each of several data parallel ranks spans nodes; else Ray looks for one node with all GPUs of a rank."""
+    ranks = int(revision.args.get("data-parallel-size", 1))
+    return 1 < ranks < len(revision.copy_of(revision.engines[0]))

@@ -5,10 +5,10 @@ from dataclasses import replace
 from sparkops.core.effective import Effective
 from sparkops.core.findings import Finding
 from sparkops.core.topology import Shape
-from sparkops.rules import cluster, container, foreign, graphs, kernels, known, memory, model, network
+from sparkops.rules import cluster, container, data_parallel, foreign, graphs, kernels, known, memory, model, network
 from sparkops.rules.rule import Rule, apply, verdicts
 
-SUBJECTS = (cluster, network, model, kernels, container, memory, graphs, known, foreign)
+SUBJECTS = (cluster, data_parallel, network, model, kernels, container, memory, graphs, known, foreign)
 RULES = tuple(one for subject in SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
 
 

@@ -7,6 +7,7 @@ from sparkops.core.effective import Effective
 from sparkops.core.findings import SettingChange
 from sparkops.core.recipe import PARALLEL
 from sparkops.core.topology import Shape
+from sparkops.rules import data_parallel
 from sparkops.rules.graphs import wants_graphs
 from sparkops.rules.rule import Example, Rule, Verdict, fix, image, refuse, set_args, warn
 
@@ -71,11 +72,6 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
         return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
     if effective.span not in (None, shape.span):
         return _unfilled(effective, shape)
-    if (copies := effective.parallel("data")) > 1:
-        message = f"sparkops does not start data parallel ranks yet (data parallel size {copies})"
-        alone = "solo" if copies == effective.span else "cluster --set args.data-parallel-size=1"
-        instead = f"{copies * shape.copies}x-{alone}"
-        return refuse(message, f"start independent copies behind one address: use --topology {instead}")
     wanted: dict[str, object] = {"distributed-executor-backend": shape.executor}
     each = " a copy" if shape.copies > 1 else ""
     joined = f"{shape.span} nodes{each}, joined by executor {shape.executor}"
@@ -105,6 +101,7 @@ def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind == "cluster":
         return None
     wanted: dict[str, int | None] = dict.fromkeys(CLUSTER_FLAGS)
+    wanted |= {name: None for name in data_parallel.SEVERAL_APIS if effective.value(name)}
     if "tensor-parallel-size" in effective.args:
         wanted["tensor-parallel-size"] = 1
     changes = set_args(effective, wanted)
@@ -138,8 +135,8 @@ def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     example_miss=Example(topology="cluster", image="vllm-node", args=GRAPHS_ARGS, nccl="2.30.4"),
 )
 def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
-    known, parallel = image(effective), effective.parallel("tensor")
-    if shape.kind != "cluster" or parallel < 2 or effective.eager:
+    known = image(effective)
+    if shape.kind != "cluster" or not effective.exchanges or effective.eager:
         return None
     evidence = _against_graphs(effective)
     if evidence and not wants_graphs(effective):
@@ -204,12 +201,13 @@ def _unfilled(effective: Effective, shape: Shape) -> Verdict:
 
 def _indivisible(effective: Effective, shape: Shape, changes: tuple[SettingChange, ...]) -> Verdict | None:
     """A tensor parallel size that does not divide the heads; the author of a recipe may have patched the model."""
-    known, stages = effective.known_model, effective.parallel("pipeline")
+    known = effective.known_model
     parallel = effective.parallel("tensor") if effective.sizes else shape.span
     if known is None or models.splits(known, parallel):
         return None
     message = f"tensor parallel size {parallel} does not divide the {known.heads} attention heads of {known.id}"
-    counts = ", ".join(str(count * stages * shape.copies) for count in models.working_counts(known))
+    others = shape.copies * (effective.span or parallel) // parallel
+    counts = ", ".join(str(count * others) for count in models.working_counts(known))
     said = effective.args.get("tensor-parallel-size")
     if said is None or said.origin.startswith("--"):
         return refuse(message, f"name fewer or more nodes with --limit; numbers of nodes that work: {counts}")

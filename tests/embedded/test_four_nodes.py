@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import yaml
 
 RECIPE = "extends: openai-gpt-oss-120b\nonly: [cluster]\nargs: {tensor-parallel-size: 2}\n"
@@ -69,3 +70,21 @@ def test_a_restart_takes_one_copy_of_a_cluster_after_the_other(lab_with):
     stops = [one.node for one in lab.changed() if "stop" in one.shown.split()]
     assert (sorted(stops[:2]), sorted(stops[2:])) == (["node1", "node2"], ["node3", "node4"])
     assert lab.state() == {"two": "serving"}
+
+
+@pytest.mark.parametrize(
+    ("executor", "sizes"),
+    [("ray", {"tensor": 2, "data": 2}), ("mp", {"data": 4}), ("mp", {"tensor": 2, "pipeline": 2})],
+    ids=lambda value: "x".join(value) if isinstance(value, dict) else value,
+)
+def test_a_split_fills_four_nodes_and_a_lost_rank_comes_back(lab_with, until, executor, sizes):
+    lab = lab_with(nodes=4)
+    split = [word for way, size in sizes.items() for word in ("--set", f"args.{way}-parallel-size={size}")]
+    experts = ("--set", "args.enable-expert-parallel=true") if "data" in sizes else ()
+    lab.json("deploy", "--topology", "cluster", "--executor", executor, *split, *experts)
+    assert sorted(node for node, _ in lab.running()) == sorted(lab.names)
+    assert lab.serves()
+    before = lab.starts()
+    lab.fault("node4", "reboot")
+    assert until(lambda: lab.state() == {"openai-gpt-oss-120b": "serving"} and lab.serves())
+    assert not before.items() & lab.starts().items(), "without one rank there is none"

@@ -6,6 +6,7 @@ A load takes about a minute, so few: tests of one deployment follow each other.
 import contextlib
 import dataclasses
 import json
+import re
 import signal
 import threading
 import time
@@ -50,6 +51,7 @@ def test_a_cluster_serves_over_ray_and_is_left_alone_by_the_next_deploy(lab):
 
 SHORT = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=48", "--skip-coherence")
 """A prompt that takes the tiny model longer than a busy machine takes to ask: else there is nothing to measure."""
+FINISHED = "vllm:request_success_total"
 METRICS = {"prefill": "pp_throughput", "decode": "tg_throughput", "peak": "peak_throughput", "ttft": "e2e_ttft"}
 
 
@@ -135,6 +137,26 @@ def test_a_cluster_without_ray_serves_again_after_the_loss_of_either_rank(lab, e
     assert eventually(lambda: lab.serves() and lab.ranks() == 2 and lab.serving())
 
 
+def answered(lab: Any) -> dict[str, int]:
+    """How many requests each data parallel rank has answered, as the head's API counts them."""
+    url = f"http://{lab.address('node1')}:8000/metrics"
+    lines = lab.ran_on("node1", "curl", "-sS", "--noproxy", "*", url).stdout.splitlines()
+    counts: dict[str, int] = {}
+    for line in lines:
+        if line.startswith(FINISHED) and (rank := re.search(r'engine="(\d+)"', line)):
+            counts[rank[1]] = counts.get(rank[1], 0) + int(float(line.split()[-1]))
+    return counts
+
+
+@pytest.mark.parametrize("executor", ["mp", "ray"])
+def test_each_of_two_data_parallel_ranks_answers_through_one_api(lab, eventually, executor):
+    lab.deploy("cluster", "--executor", executor, "--set", "args.data-parallel-size=2")
+    words = lab.argv("node1", "head")
+    assert (after(words, "--data-parallel-size"), after(words, "--data-parallel-size-local")) == ("2", "1")
+    assert is_real(lab, "node1", "head")
+    assert eventually(lambda: lab.ask().tokens == 4 and all(answered(lab).get(rank) for rank in "01"))
+
+
 DRAFTED = "vllm:spec_decode_num_draft_tokens_total"
 
 
@@ -159,9 +181,6 @@ def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab, even
     lab.clear()
     for node in NODES:
         lab.on(node, "rm", "-rf", f"/home/spark/.cache/huggingface/hub/models--{models.MODEL.replace('/', '--')}")
-
-
-FINISHED = "vllm:request_success_total"
 
 
 def test_two_servers_behind_the_proxy_lose_no_request_when_one_dies(lab, eventually):

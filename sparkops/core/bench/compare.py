@@ -25,6 +25,7 @@ TOPOLOGY_FLAGS = frozenset(
     f"--{name}"
     for name in (
         *("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "distributed-executor-backend"),
+        *("data-parallel-size-local", "data-parallel-backend", "api-server-count"),
         *("nnodes", "node-rank", "master-addr", "master-port", "headless", "enforce-eager", "mxfp4-layers"),
     )
 )

@@ -25,6 +25,7 @@ REAL = "/opt/vllm/bin/vllm"
 RECORD = Path("/var/log/vllm-front.jsonl")
 PASSED = (
     "host", "port", "api_key", "max_model_len", "tensor_parallel_size", "pipeline_parallel_size",
+    "data_parallel_size", "data_parallel_size_local", "data_parallel_backend",
     "distributed_executor_backend", "nnodes", "node_rank", "master_addr", "master_port", "headless", "shutdown_timeout",
     "enable_prefix_caching", "enable_log_requests", "uvicorn_log_level",
 )  # fmt: skip

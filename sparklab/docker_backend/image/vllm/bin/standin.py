@@ -125,7 +125,7 @@ def serve(settings):
     if settings.headless:
         other_rank(master)
     elif settings.executor == "ray":
-        ranks = Connected(settings, over_ray(settings.tp))
+        ranks = Connected(settings, over_ray(settings.gpus))
     elif settings.nnodes > 1:
         ranks = Connected(settings, over_tcp(master, settings.nnodes))
     server = Server((settings.host, settings.port), handler(Engine(settings, ranks, "0.32.0")))
