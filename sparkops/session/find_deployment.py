@@ -20,7 +20,7 @@ DIVIDES = (2, 4, 8, 16)
 """Numbers of nodes that divide the attention heads of most models."""
 
 
-def refuse_others(only: frozenset[str] | None, stopping: Iterable[Stored]) -> None:
+def refuse_newcomers(only: frozenset[str] | None, stopping: Iterable[Stored]) -> None:
     """Refuse to stop another revision than those with these hashes; None: any."""
     others = dict.fromkeys(f"{one.deployment} {one.hash[:8]}" for one in stopping if one.hash not in (only or ()))
     if only is not None and others:

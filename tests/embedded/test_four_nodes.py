@@ -86,5 +86,10 @@ def test_a_split_fills_four_nodes_and_a_lost_rank_comes_back(lab_with, until, ex
     assert lab.serves()
     before = lab.starts()
     lab.fault("node4", "reboot")
-    assert until(lambda: lab.state() == {"openai-gpt-oss-120b": "serving"} and lab.serves())
-    assert not before.items() & lab.starts().items(), "without one rank there is none"
+    assert until(
+        lambda: (
+            lab.state() == {"openai-gpt-oss-120b": "serving"}
+            and lab.serves()
+            and not before.items() & lab.starts().items()
+        )  # without one rank there is none
+    )

@@ -24,7 +24,7 @@ from sparkops.session.find_deployment import (
     nothing_kept,
     on_selected,
     ours_to_change,
-    refuse_others,
+    refuse_newcomers,
     require_for,
 )
 from sparkops.session.open import reached
@@ -59,7 +59,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     if previous:
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
-        refuse_others(options.only, [one.stored for one in running])
+        refuse_newcomers(options.only, [one.stored for one in running])
     else:
         running = [one for one in chosen if one.runs]
         before = stopped_for(past, {one.stored.hash for one in running})

@@ -17,7 +17,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import keys_of
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import refuse_others
+from sparkops.session.find_deployment import refuse_newcomers
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
@@ -112,7 +112,7 @@ def _noted(s: Situation, seconds: float) -> Load | None:
 def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | None = None) -> Compiled:
     """Observe, judge, compile; raises `Refused` if a rule or check refuses or the plan is not that of `--expect`."""
     draft, situation = observe(options, session, first)
-    refuse_others(options.only, [stored for _, stored, _ in situation.replaced])
+    refuse_newcomers(options.only, [stored for _, stored, _ in situation.replaced])
     findings = (*draft.findings, *judge(situation, options.allow))
     plan = compile_plan(situation, draft, session, own)
     if plan.changes and options.expect not in (None, plan.id):

@@ -125,18 +125,22 @@ class ExperimentRunner:
             if isinstance(error, Interrupted | KeyboardInterrupt):
                 return Restored(error=Interrupted(told, hint=hint))
             return Restored(error=StepFailed(f"{told}: {error.message}", node=error.node, hint=hint))
-        self._settle()
+        if due == now:
+            self._settle()
         return Restored(titles)
 
     def _settle(self) -> None:
-        """Note that what a killed run of the experiment left is settled, also if there was nothing to restore."""
+        """Note that what a killed run of the experiment left is settled, although there was nothing to restore."""
         name = deployment_name(self.recipe)
         with reached(self.options.bench.where, self.report) as session:
             session.containers()
             cut = [run for run in session.cut_off if run.begin.verb == self.report.verb]
             if any(name in (run.begin.deployment, *run.left) for run in cut):
-                session.lock(session.names)
                 session.settled = (name,)
+                try:
+                    session.lock(session.names)
+                except Locked as held:
+                    self.report.warn(f"`sparkops status` goes on naming the run that was cut off: {held.message}")
 
     def _records(self, wanted: str, where: Target) -> Iterator[Record]:
         """Yield the records of this topology from before an interrupt, newest first."""

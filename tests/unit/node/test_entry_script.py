@@ -1,5 +1,7 @@
 """The first process of every container, from its start to the engine's end; no sleep takes its time."""
 
+import json
+
 import pytest
 
 from support.shells import NodeShell
@@ -68,3 +70,14 @@ def test_a_ray_head_waits_for_all_nodes_and_names_the_cluster_to_the_engine(node
     start = (node.home / "ray.log").read_text().splitlines()[0].split()
     assert start[:4] == ["start", "--head", "--node-ip-address=127.0.0.1", "--port=6399"]
     assert {"--num-cpus=2", "--object-store-memory=1000000000", "--include-dashboard=false"} <= set(start)
+
+
+def test_the_head_keeps_its_interfaces_and_the_key_from_data_parallel_ranks_elsewhere(node: NodeShell) -> None:
+    (node.home / "status").write_text(STATUS.format(nodes=" 1 node_abc"))
+    node.tool("ray", '[ "$1" = start ] || cat "$HOME/status"')
+    shape, place = ("--fabric", "127.0.0.1", "--nodes", "1"), "ray_non_carry_over_env_vars.json"
+    for words in (("true",), ("true", "--data-parallel-backend", "ray")):
+        assert not list(node.home.parent.rglob(place))
+        node.run("entry", "ray-head", *shape, "--", *words)
+    (written,) = node.home.parent.rglob(place)
+    assert {"VLLM_API_KEY", "NCCL_IB_HCA", "VLLM_HOST_IP"} < set(json.loads(written.read_text()))
