@@ -52,8 +52,6 @@ def up(
     """Start `nodes` nodes, or say that as many run already (`started` is then false)."""
     _check(nodes, ray, backend)
     cables.check(fabric, nodes)
-    if backend != "embedded" and fabric != SWITCH:
-        raise LabError("the docker backend connects its nodes to a switch only", "use --backend embedded")
     directory = directory or lab_dir()
     if ":" in str(directory):
         raise LabError(f"a lab cannot be in {directory}", "set SPARKOPS_LAB_DIR to a path without `:`")

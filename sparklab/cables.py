@@ -1,5 +1,6 @@
 """Which QSFP ports of a lab's nodes are connected, and the addresses of their interfaces."""
 
+from collections.abc import Callable
 from typing import Any
 
 from sparklab.errors import LabError
@@ -15,14 +16,12 @@ SIZES = {"pair": 2, "triangle": 3}
 MIXED = (("pair", 2), ("triangle", 3), ("ring", 4), (SWITCH, 4))
 """The groups of a mixed lab, again and again; of the last ones, those without all their nodes are on the switch."""
 
-OF_A_CABLE = 29
-"""Prefix length of a cable's subnets. Behind a longer one, sparkops expects a router."""
-
-BEHIND_SWITCH = 32
-"""The blocks of addresses before this one are those of nodes on a switch (`layout.addresses`)."""
-
 Ports = dict[str, dict[str, Any]]
 """By port: its `segment`, the `other` node of a cable (None for a switch), its `addresses` and their `prefix`."""
+
+Addressed = Callable[[int | None, int], dict[str, Any]]
+"""The `addresses` and `prefix` of a port, by the number of its cable and which end it is (1 or 2); for a switch, by
+None and the number of the node."""
 
 
 def check(fabric: str, nodes: int) -> None:
@@ -36,16 +35,20 @@ def check(fabric: str, nodes: int) -> None:
         raise LabError(f"a ring has at least 4 nodes, not {nodes}", "three nodes are a triangle: --fabric triangle")
 
 
-def ports(fabric: str, octet: int, index: int, nodes: int, switched: tuple[tuple[str, str], int]) -> Ports:
-    """The cabled ports of one node (from 1). On a switch its interfaces have the two addresses `switched`."""
+def ports(fabric: str, index: int, nodes: int, addressed: Addressed) -> Ports:
+    """The cabled ports of one node (from 1)."""
     kind, first, size = _group(fabric, index, nodes)
     if kind == SWITCH:
-        addresses, prefix = switched
-        return {"p0": {"segment": SWITCH, "other": None, "addresses": list(addresses), "prefix": prefix}}
+        return {"p0": {"segment": SWITCH, "other": None} | addressed(None, index)}
+
+    def cable(number: int, other: int) -> dict[str, Any]:
+        ends = {"segment": f"cable{number}", "other": f"node{other}"}
+        return ends | addressed(number, 1 if index == number else 2)
+
     following, before = (first + (index - first + step) % size for step in (1, -1))
     if kind == "pair":
-        return {"p0": _cable(octet, first, index, following)}
-    return {"p0": _cable(octet, index, index, following), "p1": _cable(octet, before, index, before)}
+        return {"p0": cable(first, following)}
+    return {"p0": cable(index, following), "p1": cable(before, before)}
 
 
 def _group(fabric: str, index: int, nodes: int) -> tuple[str, int, int]:
@@ -59,11 +62,3 @@ def _group(fabric: str, index: int, nodes: int) -> tuple[str, int, int]:
             return kind if first + size - 1 <= nodes else SWITCH, first, size
         first += size
     raise AssertionError(index)
-
-
-def _cable(octet: int, number: int, index: int, other: int) -> dict[str, Any]:
-    """Cable `number`, of which each end's two interfaces are in two subnets of its own."""
-    block, place = divmod(number - 1, 32)
-    fourth = 8 * place + (1 if index == number else 2)
-    addresses = [f"127.{octet}.{64 * side + BEHIND_SWITCH + block}.{fourth}" for side in (1, 2)]
-    return {"segment": f"cable{number}", "other": f"node{other}", "addresses": addresses, "prefix": OF_A_CABLE}

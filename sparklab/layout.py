@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from sparklab import files
-from sparklab.cables import PORTS, Ports
+from sparklab.cables import PORTS, Addressed, Ports
 
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 USER = "spark"
@@ -26,6 +26,25 @@ def addresses(octet: int, index: int) -> tuple[str, str, str, str]:
     block, place = divmod(index - 1, NODES_PER_BLOCK)
     fourth = 11 + place
     return tuple(f"127.{octet}.{64 * side + block}.{fourth}" for side in range(4))  # type: ignore[return-value]
+
+
+OF_A_CABLE = 29
+"""Prefix length of a cable's subnets. Behind a longer one, sparkops expects a router."""
+BEHIND_SWITCH = 32
+"""The blocks of addresses before this one are those of nodes on a switch (`addresses`)."""
+
+
+def of_port(octet: int, nodes: int) -> Addressed:
+    """The addresses of ports in a lab with so many nodes: each cable has two subnets, one for each interface."""
+
+    def addressed(cable: int | None, end: int) -> dict[str, Any]:
+        if cable is None:
+            return {"addresses": list(addresses(octet, end)[1:3]), "prefix": prefix(nodes)}
+        block, place = divmod(cable - 1, 32)
+        both = [f"127.{octet}.{64 * side + BEHIND_SWITCH + block}.{8 * place + end}" for side in (1, 2)]
+        return {"addresses": both, "prefix": OF_A_CABLE}
+
+    return addressed
 
 
 def prefix(nodes: int) -> int:

@@ -37,9 +37,12 @@ def up(place: Place) -> None:
     _inventory(place)
     for node in place.nodes:
         _run(node)
-        plug(node)
+    for node in place.nodes:
+        network.plug(node)
     for node in place.nodes:
         await_ready(node)
+        speeds = (f"/sys/class/net/{interface}/speed" for interface in node.cabled)
+        _await(node, f"! grep -q -- -1 {' '.join(speeds)}")
 
 
 def _write(node: NodePlace, public: str) -> None:
@@ -51,7 +54,7 @@ def _write(node: NodePlace, public: str) -> None:
     keys.make(own / "host_keys" / "ssh_host_ed25519_key", f"root@{node.name}")
     files.write(own / "authorized_keys", public + " lab\n", 0o600)
     ports = [
-        {"interface": name, "rdma": rdma, "cage": cage, "address": node.fabric(name)} for name, rdma, cage in PORTS
+        {"interface": name, "rdma": rdma, "cage": cage, "address": node.cabled.get(name)} for name, rdma, cage in PORTS
     ]
     about = {"name": node.name, "hostname": node.hostname, "machine_id": node.identity[:32], "ports": ports}
     files.write_json(
@@ -97,15 +100,14 @@ def _run(node: NodePlace) -> None:
     docker(node.lab, *words, images.node_image())
 
 
-def plug(node: NodePlace) -> None:
-    """Connect a container that has just started; its network namespace is new."""
-    network.plug(node, int(docker(node.lab, "inspect", "--format", "{{.State.Pid}}", node.container)))
-
-
 def await_ready(node: NodePlace) -> None:
     """Wait until sshd listens at the node's address and its engine answers."""
+    _await(node, f"read -r -t 2 line </dev/tcp/{node.address}/{SSH_PORT} && docker version >/dev/null")
+
+
+def _await(node: NodePlace, script: str) -> None:
+    """Wait until this script succeeds on the node."""
     until = time.monotonic() + SECONDS
-    script = f"read -r -t 2 line </dev/tcp/{node.address}/{SSH_PORT} && docker version >/dev/null"
     while True:
         try:
             docker(node.lab, "exec", node.container, "bash", "-c", script)

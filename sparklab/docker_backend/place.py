@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sparklab import cables
+from sparklab.cables import SWITCH, Ports
+
 IMAGE = Path(__file__).parent / "image"
 FIRST = 11
 PORTS = (
-    # interface, RDMA device, cage; only cage 0 has a cable
+    # interface, RDMA device, cage
     ("enp1s0f0np0", "rocep1s0f0", 0),
     ("enp1s0f1np1", "rocep1s0f1", 1),
     ("enP2p1s0f0np0", "roceP2p1s0f0", 0),
     ("enP2p1s0f1np1", "roceP2p1s0f1", 1),
 )
-FABRIC = {"enp1s0f0np0": "192.168.100", "enP2p1s0f0np0": "192.168.101"}
+FIRST_SUBNET = 100
+"""Third number of 192.168.x.0/24: the switch and the first cable have this subnet and the next, one per interface."""
 MANAGEMENT = "enP7s7"
 INTERFACES = (MANAGEMENT, *(name for name, _rdma, _cage in PORTS))
 
@@ -92,6 +96,11 @@ class NodePlace:
         return self.directory / "disk"
 
     @property
+    def unplugged(self) -> Path:
+        """Holds a file for each interface whose cable is unplugged here."""
+        return self.directory / "unplugged"
+
+    @property
     def state(self) -> Path:
         return self.directory / "lab" / "state"
 
@@ -107,16 +116,41 @@ class NodePlace:
     def hostname(self) -> str:
         return f"spark-{self.identity[:4]}"
 
-    def fabric(self, interface: str) -> str | None:
-        network = FABRIC.get(interface)
-        return f"{network}.{FIRST - 1 + self.index}/24" if network else None
+    @property
+    def ports(self) -> Ports:
+        """Its ports with a cable."""
+        return cables.ports(self.lab.record.get("fabric", SWITCH), self.index, len(self.lab.nodes), _addressed)
 
-    def cable(self, interface: str) -> str:
+    @property
+    def cabled(self) -> dict[str, str]:
+        """By interface of the ports with a cable, its address."""
+        found = {}
+        for port, its in self.ports.items():
+            for interface, address in zip(cables.PORTS[port], its["addresses"], strict=True):
+                found[interface] = f"{address}/{its['prefix']}"
+        return found
+
+    def opposite(self, interface: str) -> "tuple[NodePlace, str] | None":
+        """The other end of the cable between two nodes that this interface has."""
+        for port, its in self.ports.items():
+            if its["other"] and interface in cables.PORTS[port]:
+                other = self.lab.node(its["other"])
+                far = next(name for name, one in other.ports.items() if one["segment"] == its["segment"])
+                return other, cables.PORTS[far][cables.PORTS[port].index(interface)]
+        return None
+
+    def end(self, interface: str) -> str:
         """The switch's end of this interface's veth pair."""
         return f"n{self.index}p{INTERFACES.index(interface)}"
 
     def mac(self, interface: str) -> str:
         return f"4c:bb:47:{self.index:02x}:{self.identity[:2]}:{0x11 + INTERFACES.index(interface):02x}"
+
+
+def _addressed(cable: int | None, end: int) -> dict[str, Any]:
+    """The subnets of a cable, or those of the switch."""
+    third = FIRST_SUBNET + 2 * ((cable or 1) - 1)
+    return {"addresses": [f"192.168.{third + side}.{FIRST - 1 + end}" for side in (0, 1)], "prefix": 24}
 
 
 def cache_directory() -> Path:

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable
 
 from sparklab import files
+from sparklab.cables import PORTS
 from sparklab.docker_backend import network, nodes
 from sparklab.docker_backend.engine import docker
-from sparklab.docker_backend.place import FABRIC, MANAGEMENT, NodePlace, Place
+from sparklab.docker_backend.place import MANAGEMENT, NodePlace, Place
 from sparklab.errors import LabError
 
-CABLES = tuple(FABRIC)
 Trouble = Callable[[NodePlace, bool], None]
 
 
@@ -61,11 +61,20 @@ def _at_once(name: str) -> Trouble:
     return mark
 
 
-def _cable(*interfaces: str) -> Trouble:
-    def pull(node: NodePlace, off: bool) -> None:
-        network.cables(node, interfaces, plugged=off)
+def _unreachable(node: NodePlace, off: bool) -> None:
+    network.cables(node, [MANAGEMENT], plugged=off)
 
-    return pull
+
+def _cx7_down(node: NodePlace, off: bool) -> None:
+    network.cables(node, node.cabled, plugged=off)
+
+
+def _cable_pulled(node: NodePlace, off: bool) -> None:
+    network.cables(node, PORTS[max(node.ports)], plugged=off)
+
+
+def _packet_loss(node: NodePlace, off: bool) -> None:
+    _in_node("drop", *node.cabled, undo=("pass", *node.cabled))(node, off)
 
 
 SHOWN = (
@@ -82,13 +91,11 @@ def _host_key(node: NodePlace, off: bool) -> None:
 
 def _start(node: NodePlace) -> None:
     docker(node.lab, "start", node.container)
-    nodes.plug(node)
-    network.cables(node, CABLES, plugged=True)
+    network.plug(node)
     nodes.await_ready(node)
 
 
 def _cut(node: NodePlace) -> None:
-    network.cables(node, CABLES, plugged=False)
     network.unplug(node)
     docker(node.lab, "kill", node.container)
     docker(node.lab, "wait", node.container)
@@ -107,6 +114,7 @@ def _power_loss(node: NodePlace, off: bool) -> None:
 def _reboot(node: NodePlace, off: bool) -> None:
     if not off:
         docker(node.lab, "stop", "-t", "40", node.container)
+        network.unplug(node)
         _start(node)
 
 
@@ -114,12 +122,13 @@ TROUBLES: dict[str, tuple[Trouble, str]] = {
     "node-off": (_power, "the node loses its power; it boots when you switch this fault off"),
     "reboot": (_reboot, "once: an orderly reboot; then containers restart by their policy"),
     "power-loss": (_power_loss, "once: the power is cut and comes back"),
-    "unreachable": (_cable(MANAGEMENT), "the management cable is unplugged; processes on the node continue"),
-    "cx7-down": (_cable(*CABLES), "the CX7 cable is unplugged; with two nodes, both lose the link"),
-    "packet-loss": (
-        _in_node("drop", *CABLES, undo=("pass", *CABLES)),
-        "the CX7 link drops all packets, but shows that it is up",
+    "unreachable": (_unreachable, "the management cable is unplugged; processes on the node continue"),
+    "cx7-down": (_cx7_down, "the node's CX7 cables are unplugged; the nodes at their other ends lose the link too"),
+    "cable-pulled": (
+        _cable_pulled,
+        "the cable of the last port that has one is pulled; the other end has no link either",
     ),
+    "packet-loss": (_packet_loss, "the CX7 links drop all packets, but show that they are up"),
     "disk-full": (_in_node("fill", undo=("empty",)), "the disk with homes, /tmp and container logs is full"),
     "engine-killed": (_in_node("signal", "KILL", "VLLM::"), "once: vLLM's engine processes get SIGKILL"),
     "ray-worker-killed": (_in_node("signal", "KILL", "raylet"), "once: the node's raylet gets SIGKILL"),

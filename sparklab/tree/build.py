@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparklab import cables, files
-from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
+from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, of_port, prefix
 from sparklab.tools import knob
 from sparklab.tools.registry import ASKED, TOOLS
 from sparklab.tree import etc, images, keys, memory, models, network, packages, vocabulary
@@ -69,8 +69,7 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
     name = f"node{index}"
     home = directory / "nodes" / name
     (home / "faults").mkdir(parents=True)
-    management, first, second, loopback = addresses(record["octet"], index)
-    networks = prefix(record["count"])
+    management, _, _, loopback = addresses(record["octet"], index)
     identity = hashlib.sha256(f"{record['id']} {name}".encode()).hexdigest()
     files.write_json(
         home / "node.json",
@@ -82,12 +81,11 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
             "port": SSH_PORT,
             "ports": cables.ports(
                 record.get("fabric", cables.SWITCH),
-                record["octet"],
                 index,
                 record["count"],
-                ((first, second), networks),
+                of_port(record["octet"], record["count"]),
             ),
-            "prefix": networks,
+            "prefix": prefix(record["count"]),
             "loopback": loopback,
             "hostname": f"spark-{identity[:4]}",
             "machine_id": identity[:32],

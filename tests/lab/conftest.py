@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from support import models
 from support.person import Ran
 from support.processes import living
 from support.tool import Tool, inventory_as
@@ -32,7 +33,15 @@ LONGEST_TEST = 2700
 LOCK = "/run/lock/sparkops.lock"
 STATES = "/home/*/.local/state/sparkops"
 KNOB, DROPPED = "/proc/sys/vm/drop_caches", "/run/lab/dropped"
-ORDER = ("test_real_engines", "test_build", "test_two_nodes", "test_single_node", "test_images", "test_caches")
+ORDER = (
+    "test_real_engines",
+    "test_fabrics",
+    "test_build",
+    "test_two_nodes",
+    "test_single_node",
+    "test_images",
+    "test_caches",
+)
 """The longest first, and what is short last, so that both workers end together."""
 LAST = ("test_nothing_left",)
 
@@ -59,6 +68,7 @@ class Lab(Tool):
     more: dict[str, str] = field(default_factory=dict)
     patience: float = 1500.0
     work: Path = Path("/")
+    nodes: tuple[str, ...] = NODES
     _going: list[subprocess.Popen[str]] = field(default_factory=list, repr=False)
     _booted: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
 
@@ -79,7 +89,7 @@ class Lab(Tool):
         """The tool dies where it is; the next run finds its locks free once the nodes have noticed."""
         process.kill()
         process.communicate()
-        for node in NODES:
+        for node in self.nodes:
             self.on(node, "sh", "-c", f"[ ! -e {LOCK} ] || flock -w 120 9 9<{LOCK}")
 
     def going(self) -> tuple[dict[str, Any], Ran]:
@@ -143,16 +153,24 @@ class Lab(Tool):
         return dict(row.split() for row in rows.splitlines())
 
     def everywhere(self, *, running: bool = True) -> dict[str, dict[str, str]]:
-        return {node: self.containers(node, running=running) for node in NODES}
+        return {node: self.containers(node, running=running) for node in self.nodes}
 
     def roles(self) -> list[tuple[str, str]]:
         """(node, role) of what runs; our names are `sparkops-DEPLOYMENT-ROLE-HASH`."""
-        return sorted((node, name.rsplit("-", 2)[1]) for node in NODES for name in self.containers(node))
+        return sorted((node, name.rsplit("-", 2)[1]) for node in self.nodes for name in self.containers(node))
 
     def one(self, node: str, role: str) -> str:
         """The name of the only running container of a role."""
         (found,) = [name for name in self.containers(node) if name.rsplit("-", 2)[1] == role]
         return found
+
+    def is_real(self, node: str, role: str) -> bool:
+        """Whether real vLLM was started, and not the stand-in."""
+        return "vllm-front: runs" in self.on(node, "docker", "logs", self.one(node, role))
+
+    def variable(self, node: str, role: str, name: str) -> str:
+        """A variable of the container's first process."""
+        return self.on(node, "docker", "exec", self.one(node, role), "printenv", name)
 
     def argv(self, node: str, role: str) -> list[str]:
         """The last command line that the engine's front recorded, without the program."""
@@ -184,10 +202,17 @@ class Lab(Tool):
         return self.on(node, "cat", f"/home/{user}/.local/state/sparkops/key")
 
     def ask(
-        self, node: str = "node1", *, port: int = 8000, key: str | None = None, tokens: int = 4, seconds: int = 240
+        self,
+        node: str = "node1",
+        *,
+        port: int = 8000,
+        key: str | None = None,
+        tokens: int = 4,
+        seconds: int = 240,
+        model: str = MODEL,
     ) -> Answer:
         """One completion by the node's own curl at its address, as a client on that network would ask."""
-        body = json.dumps({"model": MODEL, "prompt": "Hello", "max_tokens": tokens, "ignore_eos": True})
+        body = json.dumps({"model": model, "prompt": "Hello", "max_tokens": tokens, "ignore_eos": True})
         words = ["curl", "-sS", "--noproxy", "*", "-m", str(seconds), "-w", "\n%{http_code}", "-d", body, "-K", "-"]
         words += ["-H", "Content-Type: application/json", f"http://{self.address(node)}:{port}/v1/completions"]
         bearer = self.key() if key is None else key
@@ -195,22 +220,32 @@ class Lab(Tool):
         text, _, code = said.rpartition("\n")
         return Answer(int(code or 0), text)
 
+    def fetch_tiny_model(self) -> list[dict[str, Any]]:
+        """Get the lab's own model from a hub that has it; what `model fetch` says of each node."""
+        names = ("config.json", "tokenizer.json", "tokenizer_config.json")
+        cat = ("docker", "run", "--rm", "--entrypoint", "cat", "vllm-node-mxfp4")
+        own = {name: self.on("node1", *cat, f"/opt/lab/model/{name}").encode() for name in names}
+        with models.serving(models.sharded(1) | own, "0.0.0.0", f"{self.record['subnet']}.1") as hub:
+            person = dataclasses.replace(self, more={"HF_ENDPOINT": hub.endpoint})
+            found: list[dict[str, Any]] = person.json("model", "fetch", models.MODEL)["nodes"]
+        return found
+
     def serves(self, node: str = "node1") -> bool:
         """Whether the node's own engine answers."""
         return self.ask(node, port=self.engine_port(node), seconds=20).tokens > 0
 
     def engine_port(self, node: str) -> int:
         """Where the node's engine listens: behind a proxy one above the endpoint's port."""
-        return 8001 if any("-proxy-" in name for one in NODES for name in self.containers(one)) else 8000
+        return 8001 if any("-proxy-" in name for one in self.nodes for name in self.containers(one)) else 8000
 
     def spare_the_caches(self, *nodes: str) -> None:
         """Drops are only written down: nodes share one kernel, and a load without its page cache reads all again."""
         self.drop_for_real(*nodes)
-        for node in nodes or NODES:
+        for node in nodes or self.nodes:
             self.on(node, "sh", "-c", f"install -m 200 /dev/null {DROPPED} && mount --bind {DROPPED} {KNOB}")
 
     def drop_for_real(self, *nodes: str) -> None:
-        for node in nodes or NODES:
+        for node in nodes or self.nodes:
             self.on(node, "sh", "-c", f"while umount {KNOB} 2>/dev/null; do :; done")
 
     def faults(self) -> dict[str, list[str]]:
@@ -219,7 +254,7 @@ class Lab(Tool):
     def state_of_nodes(self) -> str:
         """What a failed test leaves behind: containers with their last lines, and the tool's last run."""
         told = []
-        for node in NODES:
+        for node in self.nodes:
             rows = "docker ps -a --format '{{.Names}}: {{.Status}}'"
             logs = 'docker ps -aq | while read -r one; do echo "-- $one"; docker logs --tail 12 "$one" 2>&1; done'
             told.append(f"{node}:\n{self.ran_on(node, 'sh', '-c', f'{rows}; {logs}').stdout}")
@@ -232,7 +267,7 @@ class Lab(Tool):
 
         Twice, as what watched the caches for a container that is gone now may write its last word in between.
         """
-        for node in nodes or NODES:
+        for node in nodes or self.nodes:
             self.on(node, "sh", "-c", f"docker ps -aq | xargs -r docker rm -f; rm -rf {STATES} || rm -rf {STATES}")
 
 

@@ -4,7 +4,6 @@ A load takes about a minute, so few: tests of one deployment follow each other.
 """
 
 import contextlib
-import dataclasses
 import json
 import re
 import signal
@@ -24,10 +23,6 @@ DRAINING = ("2x-solo", "--set", "args.shutdown-timeout=280")
 """One deployment for all tests of two servers."""
 
 
-def is_real(lab: Any, node: str, role: str) -> bool:
-    return "vllm-front: runs" in lab.on(node, "docker", "logs", lab.one(node, role))
-
-
 def after(words: list[str], flag: str) -> str:
     return words[words.index(flag) + 1]
 
@@ -40,7 +35,7 @@ def test_a_cluster_serves_over_ray_and_is_left_alone_by_the_next_deploy(lab):
     words = lab.argv("node1", "head")
     assert (after(words, "--tensor-parallel-size"), after(words, "--distributed-executor-backend")) == ("2", "ray")
     assert "lm_head" not in after(words, "--mxfp4-layers")
-    assert is_real(lab, "node1", "head")
+    assert lab.is_real("node1", "head")
     assert endpoint["url"] == f"http://{lab.address('node1')}:8000/v1"
     assert lab.ask().tokens == 4
     assert lab.ask(key="sk-wrong").code == 401
@@ -112,7 +107,7 @@ def test_a_cluster_serves_without_ray_and_is_serving_while_it_is_busy(lab, event
     words = lab.argv("node2", "worker")
     assert (after(words, "--nnodes"), after(words, "--node-rank"), "--headless" in words) == ("2", "1", True)
     assert after(lab.argv("node1", "head"), "--distributed-executor-backend") == "mp"
-    assert is_real(lab, "node1", "head")
+    assert lab.is_real("node1", "head")
     assert lab.ask().tokens == 4
 
     with ThreadPoolExecutor() as pool:
@@ -153,29 +148,20 @@ def test_each_of_two_data_parallel_ranks_answers_through_one_api(lab, eventually
     lab.deploy("cluster", "--executor", executor, "--set", "args.data-parallel-size=2")
     words = lab.argv("node1", "head")
     assert (after(words, "--data-parallel-size"), after(words, "--data-parallel-size-local")) == ("2", "1")
-    assert is_real(lab, "node1", "head")
+    assert lab.is_real("node1", "head")
     assert eventually(lambda: lab.ask().tokens == 4 and all(answered(lab).get(rank) for rank in "01"))
 
 
 DRAFTED = "vllm:spec_decode_num_draft_tokens_total"
 
 
-def drafting(lab: Any) -> dict[str, bytes]:
-    """The lab's own tiny model, as a hub would have it: its vocabulary is the one that a draft model must have."""
-    names = ("config.json", "tokenizer.json", "tokenizer_config.json")
-    cat = ("docker", "run", "--rm", "--entrypoint", "cat", "vllm-node-mxfp4")
-    return models.sharded(1) | {name: lab.on("node1", *cat, f"/opt/lab/model/{name}").encode() for name in names}
-
-
 def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab, eventually):
-    with models.serving(drafting(lab), "0.0.0.0", f"{lab.record['subnet']}.1") as hub:
-        person = dataclasses.replace(lab, more={"HF_ENDPOINT": hub.endpoint})
-        fetched = person.json("model", "fetch", models.MODEL)["nodes"]
+    fetched = lab.fetch_tiny_model()
     assert [(one["fetched"] > 0, one["copied"] > 0) for one in fetched] == [(True, False), (False, True)]
     draft = {"method": "draft_model", "model": models.MODEL, "num_speculative_tokens": 2}
     lab.deploy("2x-solo", "--set", f"args.speculative-config={json.dumps(draft)}")
     for node in NODES:
-        assert is_real(lab, node, "server")
+        assert lab.is_real(node, "server")
         assert lab.ask(node=node, port=lab.engine_port(node), tokens=32).tokens == 32
         assert eventually(lambda node=node: counted(lab, node, DRAFTED) > 0), "taken or not: its weights are made up"
     lab.clear()
@@ -186,7 +172,7 @@ def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab, even
 def test_two_servers_behind_the_proxy_lose_no_request_when_one_dies(lab, eventually):
     (endpoint,) = lab.deploy(*DRAINING)["endpoints"]
     assert lab.roles() == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
-    assert all(is_real(lab, node, "server") for node in NODES)
+    assert all(lab.is_real(node, "server") for node in NODES)
     assert lab.ask(key="sk-wrong").code == 401
     assert lab.ask(node="node2", port=lab.engine_port("node2"), key="sk-wrong").code == 401, (
         "the servers behind it are protected too"

@@ -1,7 +1,8 @@
 """Write the tiny model that the lab serves under any name: a Llama with random weights and its own tokenizer.
 
-No weights are stored: the engine is told to make them up. A token's keys and values take 512 bytes, so that
-a Spark's context lengths fit in a cache of some MiB.
+No weights are stored: the engine is told to make them up. It can be split by tensor parallel size 2, 3 or 4 and by
+pipeline parallel size 2 or 3. A token's keys and values take 768 bytes, so that a Spark's context lengths fit in
+a cache of some MiB.
 """
 
 import json
@@ -16,15 +17,18 @@ TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
+VOCABULARY = 3840
+"""A multiple of 192 and of 256: the ranks of tensor parallelism have equal parts, in blocks of 64 tokens."""
+
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
-    "vocab_size": 4096,
-    "hidden_size": 128,
-    "intermediate_size": 256,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
+    "vocab_size": VOCABULARY,
+    "hidden_size": 192,
+    "intermediate_size": 384,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 12,
+    "num_key_value_heads": 1,
     "head_dim": 32,
     "max_position_embeddings": 262144,
     "rms_norm_eps": 1e-5,
@@ -50,7 +54,7 @@ def tokenizer():
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     made.train_from_iterator(
-        text, trainers.BpeTrainer(vocab_size=4096, special_tokens=SPECIAL, initial_alphabet=alphabet)
+        text, trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=SPECIAL, initial_alphabet=alphabet)
     )
     return made
 
