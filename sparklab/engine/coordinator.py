@@ -66,12 +66,13 @@ def connect(address: str, source: str = "") -> Channel | None:
 class Coordinator:
     """The server; its own node is the first member."""
 
-    def __init__(self, address: str, port: int, own: Message, real_port: int) -> None:
+    def __init__(self, address: str, port: int, own: Message, real_port: int, resources: dict[str, float]) -> None:
         self.server = socket.create_server((address, port), backlog=64)
         self.members: list[tuple[Message, Channel | None]] = [(own, None)]
         self.watchers: list[Channel] = []
         self.reserved = 0.0
         self.real_port = real_port
+        self.resources = resources
         self.lock = threading.Lock()
 
     def serve(self) -> None:
@@ -98,7 +99,8 @@ class Coordinator:
 
     def _listing(self) -> Message:
         with self.lock:
-            return {"nodes": [node for node, _ in self.members], "reserved": self.reserved, "real_port": self.real_port}
+            own = {"reserved": self.reserved, "real_port": self.real_port, "resources": self.resources}
+            return {"nodes": [node for node, _ in self.members], **own}
 
     def _reserve(self, channel: Channel, message: Message) -> None:
         with self.lock:

@@ -5,6 +5,7 @@ their ids; each lab has its own token, and its own port behind the one that was 
 """
 
 import hashlib
+import json
 import os
 import signal
 import socket
@@ -107,7 +108,8 @@ def head(node: Node, options: dict[str, str]) -> int:
         if code:
             return code
     try:
-        coordinator = Coordinator(ip, port, _own(node, ip), real_port)
+        resources = json.loads(options.get("--resources", "{}"))
+        coordinator = Coordinator(ip, port, _own(node, ip), real_port, resources)
     except OSError:
         return fail(f"ConnectionError: Ray is trying to start at {ip}:{port}, but that port is already in use.")
     files.write(os.path.join(node.record["short"], "current"), f"{ip}:{port}")
@@ -230,7 +232,8 @@ def status(node: Node, options: dict[str, str]) -> int:
         return fail("ray._raylet.RpcError: Timed out while waiting for GCS to become available.")
     gpus = len(answer["nodes"])
     if not answer["real_port"]:
-        out(ray_text.status([member["id"] for member in answer["nodes"]], answer["reserved"]))
+        ids = [member["id"] for member in answer["nodes"]]
+        out(ray_text.status(ids, answer["reserved"], answer["resources"]))
         return 0
     words = _ray_line("status", f"--address={LOOPBACK}:{answer['real_port']}")
     done = subprocess.run(words, env=real_environment(node), capture_output=True, text=True, check=False)

@@ -34,13 +34,14 @@ def gpus(total: int, reserved: float) -> str:
     return f" {reserved}/{total}.0 GPU ({reserved} used of {reserved} reserved in placement groups)"
 
 
-def status(identities: list[str], reserved: float) -> str:
+def status(identities: list[str], reserved: float, resources: dict[str, float]) -> str:
     count = len(identities)
     active = "\n".join(f" 1 node_{identity}" for identity in identities)
+    own = "".join(f" 0.0/{amount:.1f} {name}\n" for name, amount in resources.items())
     moment = time.strftime("%Y-%m-%d %H:%M:%S") + f".{time.time_ns() // 1000 % 10**6:06d}"
     return (
         f"======== Autoscaler status: {moment} ========\nNode status\n{LINE}\nActive:\n{active}\nPending:\n (no pending nodes)\n"
         f"Recent failures:\n (no failures)\n\nResources\n{LINE}\nTotal Usage:\n 0.0/{count * CPUS}.0 CPU\n{gpus(count, reserved)}\n"
-        f" 0B/{count * GIB_PER_NODE:.2f}GiB memory\n 0B/{count * STORE_GIB:.2f}GiB object_store_memory\n\n"
+        f" 0B/{count * GIB_PER_NODE:.2f}GiB memory\n 0B/{count * STORE_GIB:.2f}GiB object_store_memory\n{own}\n"
         "From request_resources:\n (none)\nPending Demands:\n (no resource demands)"
     )

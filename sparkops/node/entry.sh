@@ -2,13 +2,14 @@
 # First process of every container of sparkops: joins or forms the cluster, runs the engine as its child, and stops
 # trying when starts keep failing, because blind restart loops leak unified memory until sshd stops answering.
 #
-#   entry ROLE [--health URL] [--graphs IMAGE] [--fabric IP] [--head IP] [--nodes N] [--ranks IPS] [--port P] [-- WORDS...]
+#   entry ROLE [--health URL] [--graphs IMAGE] [--fabric IP] [--head IP] [--nodes N] [--ranks IPS] [--port P] [--id ID]
+#         [-- WORDS...]
 #
 #   server | proxy        run WORDS
 #   head | worker         wait until IP is an address of this node, meet the ranks at IPS (with commas, in their order;
 #                         rank 0 listens on port P), then run WORDS until a rank is gone (executor mp)
 #   ray-head              ... start a Ray head, wait for N nodes in it, then run WORDS with RAY_ADDRESS
-#   ray-worker            ... wait for the head's port, then serve its Ray cluster until one of them ends
+#   ray-worker            ... wait for the head with the same ID, then serve its Ray cluster until one of them ends
 #
 # URL is the health address of the engine that this rank serves or works for: a start after which it came to answer did
 # not fail, whatever ends it later, so that a cluster outlives any number of lost links.
@@ -29,7 +30,7 @@ say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-health='' graphs='' fabric='' head='' nodes=1 ranks='' port=6379
+health='' graphs='' fabric='' head='' nodes=1 ranks='' port=6379 id=''
 while [ $# -gt 0 ]; do
     case $1 in
         --health) health=$2 ;;
@@ -39,6 +40,7 @@ while [ $# -gt 0 ]; do
         --nodes) nodes=$2 ;;
         --ranks) ranks=$2 ;;
         --port) port=$2 ;;
+        --id) id=$2 ;;
         --) shift && break ;;
         *) say "unknown option $1" && exit 2 ;;
     esac
@@ -161,7 +163,7 @@ keep_own_interfaces() {
 ray_head() {
     case " $* " in *' --data-parallel-backend '*) keep_own_interfaces ;; esac
     ray start --head --node-ip-address="$fabric" --port="$port" --num-gpus=1 --num-cpus=2 \
-        --object-store-memory=1000000000 --include-dashboard=false --disable-usage-stats || return
+        --resources="{\"$mark$id\": 1}" --object-store-memory=1000000000 --include-dashboard=false --disable-usage-stats || return
     seen=''
     while :; do
         there=$(ray_nodes)
@@ -194,9 +196,27 @@ print(f"sparkops: the Ray head at {host}:{port} is gone", flush=True)
 os.kill(int(worker), signal.SIGTERM)' "$head" "$port" "$1" 2>/dev/null
 }
 
+# A worker that was out of reach when its deployment ended would join the next Ray head at this address, and vLLM could
+# take its GPU. So each head has a resource with its ID. One that an older sparkops started has none.
+mark=sparkops-id-
+is_our_head() {
+    case $(timeout 20 ray status --address "$head:$port" 2>/dev/null) in
+        *" $mark$id"*) return 0 ;;
+        *" $mark"*)
+            [ -n "$foreign" ] || say "the Ray head at $head:$port is of another deployment; waiting for our own"
+            foreign=yes
+            pause 20
+            return 1
+            ;;
+        *' 1 node_'*) return 0 ;;
+    esac
+    return 1
+}
+
 ray_worker() {
+    foreign=''
     listens "$head" "$port" || say "waiting for the Ray head at $head:$port"
-    until listens "$head" "$port"; do pause 2; done
+    until listens "$head" "$port" && is_our_head; do pause 2; done
     say "joining the Ray head at $head:$port"
     ray start --address="$head:$port" --node-ip-address="$fabric" --num-gpus=1 --num-cpus=2 \
         --object-store-memory=1000000000 --disable-usage-stats --block &

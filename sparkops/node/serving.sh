@@ -7,7 +7,7 @@
 #
 # Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS` or
 # `ranks NUMBERS`. A request that is not answered while the token counters grow is busy, not dead. First line `never` when
-# the container ended or was restarted more than N times. `--ray N`: its Ray must show N nodes and GPUs; it is asked while
+# the container ended or was restarted more than N times. `--ray N`: its Ray must show at least N nodes and GPUs; it is asked while
 # the request goes on, as both take their time. `--ranks N`: N ranks must be here; an older container does not say which.
 # The key is read from FILE and never becomes an argument.
 set -u
@@ -141,7 +141,7 @@ lacking=''
 if [ "$ray" -gt 0 ]; then
     if [ -z "$report" ]; then
         lacking='ray status shows no nodes'
-    elif [ "$report" != "$ray $ray" ]; then
+    elif [ "${report% *}" -lt "$ray" ] || [ "${report#* }" -lt "$ray" ]; then
         lacking="Ray shows ${report% *} of $ray nodes and ${report#* } of $ray GPUs"
     fi
 fi

@@ -6,6 +6,7 @@ from typing import Any
 from sparkops.core.endpoints import health_url
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import FabricLink, Member, Revision
+from sparkops.core.stored import SHORT_HASH
 
 RAY_PORT = 6379
 MASTER_PORT = 29501
@@ -42,11 +43,11 @@ def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: st
         shape = ("--fabric", member.link.address, "--ranks", addresses, "--port", str(MEETING_PORT))
         rank = _mp_rank(len(ranks), member, head.link, revision.args)
         return (member.role, *answers, *shape, "--", *serve, *_listen(member), *rank)
+    meet = ("--port", str(RAY_PORT), "--id", revision.hash[:SHORT_HASH])
     if member.role == "head":
-        shape = ("--fabric", member.link.address, "--nodes", str(len(ranks)), "--port", str(RAY_PORT))
-        return ("ray-head", *answers, *shape, "--", *serve, *_listen(member))
-    meet = ("--head", head.link.address, "--port", str(RAY_PORT))
-    return ("ray-worker", *answers, "--fabric", member.link.address, *meet)
+        place = ("--fabric", member.link.address, "--nodes", str(len(ranks)), *meet)
+        return ("ray-head", *answers, *place, "--", *serve, *_listen(member))
+    return ("ray-worker", *answers, "--fabric", member.link.address, "--head", head.link.address, *meet)
 
 
 def environment(revision: Revision, member: Member, ready_timeout: int, offline: bool) -> dict[str, str]:

@@ -93,3 +93,20 @@ def test_a_split_fills_four_nodes_and_a_lost_rank_comes_back(lab_with, until, ex
             and not before.items() & lab.starts().items()
         )  # without one rank there is none
     )
+
+
+def test_a_worker_out_of_reach_joins_no_ray_head_of_the_next_deployment(lab_with, until):
+    lab = lab_with(nodes=3)
+    words = ("cluster", "--executor", "ray", "--limit")
+    lab.deploy(*words, "node1,node3")
+    with lab.trouble("node3", "unreachable"):
+        lab.deploy(*words, "node1,node2", "--set", "args.max-num-seqs=8")
+    left = next(name for node, name in lab.running() if node == "node3")
+    assert until(lambda: "is of another deployment" in lab.on("node3", "docker", "logs", left))
+    shown = {one["hash"][:8]: one for one in lab.json("status", code=5)["deployments"]}
+    serving = next(one for one in shown.values() if one["state"] == "serving")
+    assert serving["ray"] == {"nodes": 2, "gpus": 2}
+    assert "could not reach node3, where the worker still runs" in shown[left.rsplit("-", 1)[1]]["cause"]
+    lab.cli("restart", serving["hash"][:8], code=0)
+    lab.cli("stop", left.rsplit("-", 1)[1], "--limit", "node3", code=0)
+    assert lab.json("status", code=0)["deployments"]

@@ -157,7 +157,7 @@ def test_an_address_that_answers_before_the_engine_does_proves_nothing(hurried: 
 
 def test_a_worker_whose_head_goes_away_ends_without_a_failed_start(hurried: list[NodeShell]) -> None:
     for node in hurried:
-        node.tool("ray", "exec /bin/sleep 600")
+        node.tool("ray", '[ "$1" = status ] || exec /bin/sleep 600; echo " 1 node_a"')
         with socket.create_server(("127.0.0.1", 0)) as head:
             shape = ("--fabric", "127.0.0.1", "--head", "127.0.0.1", "--port", str(head.getsockname()[1]))
             worker = node.start("entry", "ray-worker", *shape)

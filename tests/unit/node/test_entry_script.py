@@ -1,6 +1,7 @@
 """The first process of every container, from its start to the engine's end; no sleep takes its time."""
 
 import json
+import socket
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_failed_starts_are_counted_for_each_boot_with_longer_waits(node: NodeShe
 
 
 def test_a_ray_head_waits_for_all_nodes_and_names_the_cluster_to_the_engine(node: NodeShell) -> None:
-    shape = ("--fabric", "127.0.0.1", "--nodes", "2", "--port", "6399")
+    shape = ("--fabric", "127.0.0.1", "--nodes", "2", "--port", "6399", "--id", "65b90a06")
     for count in (1, 2):
         (node.home / f"status{count}").write_text(STATUS.format(nodes="\n".join([" 1 node_abc"] * count)))
     told = 'cat "$HOME/status1"; mv "$HOME/status2" "$HOME/status1"'
@@ -69,7 +70,33 @@ def test_a_ray_head_waits_for_all_nodes_and_names_the_cluster_to_the_engine(node
     assert "ray at 127.0.0.1:6399" in ended.stdout
     start = (node.home / "ray.log").read_text().splitlines()[0].split()
     assert start[:4] == ["start", "--head", "--node-ip-address=127.0.0.1", "--port=6399"]
+    assert '--resources={"sparkops-id-65b90a06": 1}' in " ".join(start)
     assert {"--num-cpus=2", "--object-store-memory=1000000000", "--include-dashboard=false"} <= set(start)
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        ((" 0.0/1.0 sparkops-id-aaaaaaaa",), False),
+        ((" 0.0/1.0 sparkops-id-bbbbbbbb", " 0.0/1.0 sparkops-id-aaaaaaaa"), True),
+        ((" 0B/106.42GiB memory",), False),
+    ],
+)
+def test_a_worker_joins_no_head_of_another_deployment(node: NodeShell, shown: tuple[str, ...], waits: bool) -> None:
+    """A head of an older version has no ID."""
+    for number, line in enumerate(shown):
+        (node.home / f"status{number}").write_text(STATUS.format(nodes=" 1 node_abc") + line + "\n")
+    node.tool(
+        "ray",
+        f'''[ "$1" = status ] || exit 7
+cat "$HOME/status0"
+[ ! -e "$HOME/status{len(shown) - 1}" ] || mv "$HOME/status{len(shown) - 1}" "$HOME/status0"''',
+    )
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        shape = ("--fabric", "127.0.0.1", "--head", "127.0.0.1", "--port", str(head.getsockname()[1]))
+        ended = node.run("entry", "ray-worker", *shape, "--id", "aaaaaaaa")
+    assert ("is of another deployment; waiting for our own" in ended.stdout) is waits
+    assert "joining the Ray head" in ended.stdout
 
 
 def test_the_head_keeps_its_interfaces_and_the_key_from_data_parallel_ranks_elsewhere(node: NodeShell) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 KEY = "sk-right"
 WHOLE = "echo Active:; echo ' 1 node_a'; echo ' 1 node_b'; echo Pending:; echo ' 0.0/2.0 GPU'"
+MORE = "echo Active:; echo ' 1 node_a'; echo ' 1 node_b'; echo ' 1 node_c'; echo Pending:; echo ' 0.0/3.0 GPU'"
 HALF = "echo Active:; echo ' 1 node_a'; echo Pending:; echo ' 0.0/1.0 GPU'"
 
 
@@ -92,6 +93,7 @@ def test_a_look_waits_for_the_health_of_a_busy_engine_as_long_as_its_patience_la
 def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(node, ask):
     looks = {
         (WHOLE, "30"): "ready",
+        (MORE, "19"): "ready",
         (HALF, "19"): "wait Ray shows 1 of 2 nodes and 1 of 2 GPUs",
         ("exit 1", "19"): "ready",
         ("exit 1", "30"): "wait ray status shows no nodes",
