@@ -4,12 +4,12 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Literal
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Phase, Step
+from sparkops.core.plan import Command, Phase, Step
 from sparkops.core.situation import Situation, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
-from sparkops.phases.steps import filled, step
+from sparkops.phases.steps import QUIETLY, filled, step
 
 
 def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, ...]:
@@ -24,9 +24,13 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
         name = stored.container(member)
         for holder in holders:
             path = f"{state_dir(facts[holder])}/orphans/{name}@{member.address}"
-            write = scripts.write(path, "644", f"{member.address} {stored.deployment} {name}\n")
+            write = _write(path, member.address, stored.deployment, name)
             title = f"note that {member.name} may still have the container {name}"
             yield step(f"note.{holder}.{name}.{member.name}", holder, title, write, scripts.remove_file(path))
+
+
+def _write(path: str, address: str, deployment: str, container: str) -> Command:
+    return scripts.write(path, "644", f"{address} {deployment} {container}\n")
 
 
 def left_over(facts: Mapping[str, Facts], one: DeployedRevision) -> bool:
@@ -62,11 +66,15 @@ def compile_orphans(
             node = by_address.get(note.address)
             if node is None:
                 continue
-            if (node, note.container) not in wanted:
+            is_wanted = (node, note.container) in wanted
+            if not is_wanted:
                 verb: Literal["stop", "remove"] = "stop" if (node, note.container) in shared else "remove"
                 end = scripts.container(verb, note.container, note.deployment, state_dir(facts[node]))
                 title = f"{verb} {note.container}, which an earlier run could not reach"
                 ends[f"{node}.{note.container}"] = step(f"orphan.{node}.{note.container}", node, title, end)
             forget = scripts.remove_file(note.path)
-            notes.append(step(f"note.{holder}.{note.name}", holder, f"remove the note {note.name}", forget))
+            again = _write(note.path, note.address, note.deployment, note.container) if is_wanted else None
+            notes.append(
+                step(f"note.{holder}.{note.name}", holder, f"remove the note {note.name}", forget, again, QUIETLY)
+            )
     return filled({"end what could not be reached": ends.values(), "forget notes": notes})

@@ -926,6 +926,61 @@ def test_a_left_over_part_is_no_target_that_hinders_a_rollback(lab_of: Callable[
     assert lab.json("rollback", "--limit", "node1")["deployment"] == "b"
 
 
+@pytest.mark.parametrize("cut_off_at", [0, *range(4, 17, 2)])
+def test_a_rollback_brings_back_whole_what_a_deploy_replaced_that_could_not_reach_a_node(
+    lab_of: Callable[[int], Lab], cut_off_at: int
+) -> None:
+    lab = lab_of(2)
+    lab.deploy("2x-solo")
+    served = lab.running()
+    lab.world.lose("node2")
+    lab.deploy("solo")
+    lab.world.heal("node2")
+    lab.anew(troubles=[Trouble("interrupt", cut_off_at)])
+    if lab.cli("rollback").code:
+        assert "could not reach node2" in lab.cli("status").out
+        lab.cli("rollback", code=0)
+    assert lab.running() == served
+    assert lab.deploy("2x-solo")["changed"] is False
+    assert lab.running() == served
+
+
+def test_a_rollback_to_a_cluster_whose_head_could_not_be_reached_takes_it_whole(lab: Lab) -> None:
+    lab.deploy("cluster")
+    served = lab.running()
+    lab.world.lose("node1")
+    lab.deploy("solo", "--limit", "node2")
+    lab.world.heal("node1")
+    lab.cli("rollback", code=0)
+    assert lab.running() == served
+
+
+def test_a_part_that_a_deploy_left_behind_makes_no_rollback_ambiguous(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.deploy("solo", "--limit", "node2", "--name", "second", "--alongside")
+    lab.deploy("2x-solo")
+    served = lab.running()
+    lab.world.lose("node2")
+    lab.deploy("solo")
+    lab.world.heal("node2")
+    lab.cli("rollback", code=0)
+    assert lab.running() == served
+
+
+def test_a_rollback_brings_back_all_copies_of_a_cluster_of_which_one_node_was_not_reached(
+    lab_of: Callable[[int], Lab],
+) -> None:
+    lab = lab_of(4)
+    for more in ((), ("--set", "args.max-model-len=16384")):
+        lab.deploy("2x-cluster", *more)
+    served = lab.running()
+    lab.world.lose("node2")
+    lab.deploy("cluster", "--limit", "node3,node4")
+    lab.world.heal("node2")
+    lab.cli("rollback", code=0)
+    assert lab.running() == served
+
+
 def test_a_rollback_of_a_rollback_waits_for_the_node_of_its_target(lab: Lab) -> None:
     lab.deploy("solo", "--name", "b", "--limit", "node1", *HALF)
     lab.deploy("cluster", "--name", "a")

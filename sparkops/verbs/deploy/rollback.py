@@ -1,6 +1,7 @@
 """`rollback`: start again what served before."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from sparkops.core.facts import Facts
 from sparkops.core.history import replaced_by, stopped_for, unfinished_rollback
@@ -11,6 +12,7 @@ from sparkops.errors import Ambiguous, Refused, UsageError
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import fitting, half_replaced, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
+from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
@@ -33,7 +35,7 @@ from sparkops.session.short_of_memory import short_of_memory
 from sparkops.session.start_problem import start_problem, warn_of_unlike_keys
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
-from sparkops.verbs.deploy.start import starts
+from sparkops.verbs.deploy.start import forgotten, starts
 
 SEE = "`sparkops rollback --check` shows what would be started"
 
@@ -61,9 +63,11 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         _refuse_others(session, previous, running)
         refuse_newcomers(options.only, [one.stored for one in running])
     else:
-        running = [one for one in chosen if one.runs]
+        left = [one for one in everything if left_over(facts, one)]
+        running = [one for one in chosen if one.runs and one not in left]
         before = stopped_for(past, {one.stored.hash for one in running})
-        previous = _previous(session, everything, running, before, " --check" if options.check else "")
+        resting = [one for one in everything if not one.runs or one in left]
+        previous = _previous(session, everything, resting, running, before, " --check" if options.check else "")
     # Without one of its nodes, a copy does not serve any more.
     copies = [one.stored.copy_of(member) for one in running for member in one.stored.engines]
     session.require(copy[0].name for copy in copies if all(rank.name in session.away for rank in copy))
@@ -77,7 +81,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     if error := elsewhere(session, (*running, *previous)):
         raise error
     choices = Choices(limits=options.limits)
-    plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
+    plan = compile_rollback(built_in("rollback"), facts, running, previous, choices)
+    plan = with_sudo(replace(plan, phases=(*forgotten(session, facts, previous), *plan.phases)), session.sudo)
     names = [one.title for one in previous if one.kept]
     done = {"changed": bool(names), **served(previous), "restored": names, "replaced": [one.title for one in running]}
     if options.check:
@@ -192,16 +197,17 @@ def _instead(everything: Sequence[DeployedRevision], previous: Sequence[Deployed
 def _previous(
     session: Session,
     everything: Sequence[DeployedRevision],
+    resting: Sequence[DeployedRevision],
     running: Sequence[DeployedRevision],
     before: frozenset[str],
     dry: str,
 ) -> list[DeployedRevision]:
-    """Return the stopped revisions to start: all that the running ones replaced, else what served last.
+    """Return the revisions to start, of those `resting`: all that the running ones replaced, else what served last.
 
     `before` are those that a rollback stopped for all of the running ones, `dry` ends the commands in an error.
     """
     where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
-    stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
+    stopped = [one for one in resting if {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
     if not candidates:
         raise _kept_elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)

@@ -54,7 +54,7 @@ def _start(options: StartOptions, session: Session) -> Answer:
     ours_to_change(one.stored for one in targets)
     targets = _able(session, facts, targets)
     started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
-    plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
+    plan = Plan("start", started.revision, (*forgotten(session, facts, targets), *started.phases))
     names = [one.title for one in targets if one.kept]
     document = {"changed": bool(names), **served(targets), "started": names}
     if options.check:
@@ -194,7 +194,7 @@ def _beside(
     )
 
 
-def _forgotten(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> tuple[Phase, ...]:
+def forgotten(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> tuple[Phase, ...]:
     """End what an earlier run could not reach, but not what this one starts."""
     wanted = {(node, container.name) for one in targets for node, container in one.parts}
     return compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, wanted)
