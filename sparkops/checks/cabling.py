@@ -124,19 +124,35 @@ def split(s: Situation) -> Iterator[Said]:
     if s.addressed.kind == "ring" and s.placement.executor == "ray":
         yield fail("Ray cannot use a ring: it has no link between nodes that are not neighbours", "use --executor mp")
     elif s.addressed.kind == "ring" and s.effective.span is not None and tensor != nodes:
-        known = s.effective.known_model
-        sizes = {"tensor": nodes, **{way: 1 for way, size in s.effective.sizes.items() if way != "tensor" and size > 1}}
-        change = " ".join(f"--set args.{way}-parallel-size={size}" for way, size in sizes.items())
-        way = f"{change}, or " if known is None or models.splits(known, nodes) else ""
+        way = f"{change}, or " if (change := _by_heads(s, nodes)) else ""
         said = f"a ring of {nodes} nodes carries only tensor parallel size {nodes}, not {tensor}"
         yield fail(said, f"use {way}two neighbours with --limit, or a switch")
     elif not s.addressed.one_network and s.addressed.kind == "partly cabled":
         first, second = s.addressed.segments[0].nodes[:2]
         said = f"the cables do not connect {some(s.addressed.order)} as a triangle or ring"
-        yield fail(said, f"`sparkops fabric` names the cable; to use two of the nodes: --limit {first},{second}")
+        ring = _ring_around(s, first)
+        whole = f"to use all {len(ring)} nodes of the ring: {change}" if (change := _by_heads(s, len(ring))) else ""
+        two = " ".join(filter(None, (f"to use two of the nodes: --limit {first},{second}", _by_heads(s, 2))))
+        yield fail(said, f"{whole or '`sparkops fabric` names the cable'}; {two}")
     elif s.addressed.one_network and (apart := _without_a_subnet(s)):
         said = f"the fabric addresses of {apart[0]} and {apart[1]} share no subnet"
         yield fail(said, "`sparkops fabric` shows which cable is where")
+
+
+def _by_heads(s: Situation, nodes: int) -> str:
+    """The options for tensor parallelism over so many nodes, if the sizes are set and the model allows it."""
+    known = s.effective.known_model
+    if not nodes or s.effective.span is None or (known is not None and not models.splits(known, nodes)):
+        return ""
+    others = {way: 1 for way, size in s.effective.sizes.items() if way != "tensor" and size > 1}
+    return " ".join(f"--set args.{way}-parallel-size={size}" for way, size in {"tensor": nodes, **others}.items())
+
+
+def _ring_around(s: Situation, node: str) -> tuple[str, ...]:
+    """All nodes of the ring that this one is in; empty without one."""
+    everywhere = tuple(dict.fromkeys(end.node for end in s.fabric.ports))
+    island = next(one for one in cabling_of(s.fabric, everywhere).islands if node in one)
+    return island if cabling_of(s.fabric, island).kind == "ring" else ()
 
 
 def _without_a_subnet(s: Situation) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from sparkops.core.stored import Stored
 from sparkops.core.turns import rounds, turns
 
 NEW_KEY = "the API key changes{}; print the new one: `sparkops key`"
+UNKNOWN_KEY = "the API key may change, as that of {} cannot be read now; print the new one: `sparkops key`"
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,13 @@ def _keys(s: Situation, replaced: Stored) -> Iterator[str]:
 
     Where the deploy writes it, a rollback starts with it, too.
     """
+    if replaced.without_key or s.revision.without_key:
+        return
+    silent = [front.name for front in replaced.fronts if front.name not in s.facts]
     fronts = {front.name for front in replaced.fronts if front.name in s.facts and _new_key(s, front.name)}
-    if fronts and not replaced.without_key:
+    if silent:
+        yield UNKNOWN_KEY.format(" and ".join(silent))
+    if fronts:
         written = any(member.name in fronts for member in s.revision.members if member.port is not None)
         yield NEW_KEY.format(", also for a rollback to it" if written else "")
 

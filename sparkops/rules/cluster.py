@@ -210,7 +210,8 @@ def _indivisible(effective: Effective, shape: Shape, changes: tuple[SettingChang
     counts = ", ".join(str(count * others) for count in models.working_counts(known))
     said = effective.args.get("tensor-parallel-size")
     if said is None or said.origin.startswith("--"):
-        return refuse(message, f"name fewer or more nodes with --limit; numbers of nodes that work: {counts}")
+        layers = "" if effective.sizes else f", or split it by layers: --set args.pipeline-parallel-size={parallel}"
+        return refuse(message, f"name fewer or more nodes with --limit ({counts} work){layers}")
     return Verdict(
         "warn",
         message,

@@ -231,3 +231,13 @@ def test_a_proxy_changes_its_key_after_all_its_servers_on_other_nodes(lab_of: Ca
     lab.cli("key", "rotate", "--deployment", "a", code=0)
     stopped = [one.node for one in lab.changed() if one.shown.startswith("@container stop")]
     assert [*dict.fromkeys(stopped)] == ["node3", "node2", "node1"]
+
+
+def test_a_deploy_in_place_of_one_whose_key_cannot_be_read_says_that_the_key_may_change(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=3)
+    lab.deploy("cluster", "--limit", "node1,node3")
+    lab.world.lose("node1")
+    words = ("--topology", "solo", "--limit", "node3")
+    assert "the API key may change, as that of node1 cannot be read now" in lab.cli("plan", *words).out
+    assert "the API key may change" in lab.cli("deploy", *words, code=0).err
+    assert "key may change" not in lab.cli("plan", *words, "--no-api-key").out

@@ -189,6 +189,13 @@ def test_after_maintenance_of_a_node_all_serves_that_served_before(lab: Lab, ser
     assert lab.containers() <= containers
 
 
+def test_what_a_play_may_not_deploy_is_told_with_its_nodes_and_where_its_options_are_written(lab: Lab) -> None:
+    extra = ("-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=nemotron-3-nano-nvfp4")
+    hint = lab.json("play", "maintenance", *extra, code=3)["error"]["hint"]
+    assert "--limit node1 model fetch nvidia/" in hint
+    assert "--allow, is written into `with` of this play (playbooks/maintenance.yml:9)" in hint
+
+
 def test_a_node_that_does_not_come_back_from_its_maintenance_leaves_the_stand_in_serving(
     lab: Lab, tmp_path: Path
 ) -> None:
@@ -240,3 +247,13 @@ def test_after_a_batch_that_failed_the_rest_can_be_run_with_the_failed_nodes(
     assert set(counts(again)) == {fails, left, "node3"}
     alone = lab.cli("play", book, "--limit", "node1", code=0)
     assert "has nothing to do: none of its hosts is selected" in alone.err
+
+
+def test_after_a_kill_all_nodes_of_the_play_count_as_failed(tmp_path: Path, written: Written) -> None:
+    lab = Lab(tmp_path, world=sparks(3, prefix="node", commands=COMMANDS))
+    book = written("- {name: one, hosts: all, serial: 1, steps: [{command: ['true']}]}")
+    lab.cli("play", book, code=0)
+    assert lab.killed(2, "play", book, "--limit", "node1,node2")
+    assert set(counts(lab.json("play", book, "--limit", "@last-failed", "--check"))) == {"node1", "node2"}
+    lab.cli("play", book, "--limit", "@last-failed", code=0)
+    assert "no node failed" in lab.cli("play", book, "--limit", "@last-failed", code=2).err

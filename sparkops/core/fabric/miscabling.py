@@ -114,6 +114,13 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
             yield replace(_stray(fabric, cabling, strayed[0], (other,)), gap=True)
             return
         first, second = ends
+        taken = {end.node for one in fabric.segments for end in one.ends if not {first, second}.isdisjoint(one.nodes)}
+        beyond = sorted(taken - {*cabling.order})
+        if beyond and not any(end.node in ends for end in (*fabric.free, *fabric.lone)):
+            problem = f"no cable connects {first} to {second}: their other ports lead to {_listed(beyond)}"
+            remedy = f"select {_listed(beyond)} too, or only two nodes that a cable connects"
+            yield Miscabling(problem, remedy, (first, second), gap=True)
+            return
         closes = "triangle" if len(cabling.order) == 3 else "ring"
         problem = f"no cable connects {first} to {second}, so the {closes} is open"
         remedy = f"connect {_free(fabric, [first])} to {_free(fabric, [second])}"

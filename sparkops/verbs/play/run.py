@@ -1,5 +1,6 @@
 """`play`: a playbook, play by play, each a verb of its own or steps on hosts."""
 
+import contextlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -14,7 +15,7 @@ from sparkops.core.playbook.uses import names
 from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
 from sparkops.core.schema import did_you_mean, one_line
 from sparkops.core.target import Target
-from sparkops.errors import Ambiguous, SparkopsError, UsageError
+from sparkops.errors import Ambiguous, Refused, SparkopsError, UsageError
 from sparkops.files import inventory, playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -29,6 +30,8 @@ READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "
 
 SELECT = "select the nodes of one of them: --limit NODES"
 """The command line of `play` has no place for the name of a deployment."""
+
+WITH = "an option of `{verb}`, such as --allow, is written into `with` of this play ({where})"
 
 Asks = Mapping[int, tuple[VerbPlay, Invocation]]
 """The plays with `run:` by their number, each as the command line that it is."""
@@ -66,6 +69,9 @@ class _Playing:
         self.idle: list[str] = []
 
     def answer(self) -> Answer:
+        if not self.options.check:
+            with contextlib.suppress(UsageError):  # the end of the play tells of it
+                state.write_json("plays", "last-failed", [self.options.where.limit or "all"])
         for number, one in enumerate(self.book.plays):
             self.report.note(f"play: {one.name}")
             try:
@@ -130,14 +136,23 @@ class _Playing:
         options = replace(ask.options, short=True) if short else ask.options
         try:
             answer = registry.run(verb)(options, self.report)
-        except UsageError as error:
-            text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
-            hint = SELECT if isinstance(error, Ambiguous) else error.hint
-            raise UsageError(text, node=error.node, step=error.step, hint=hint) from None
+        except (UsageError, Refused) as error:
+            raise self._told(one, ask, error) from None
         self.report.show_answer(verb, answer)
         self.documents.append({"name": one.name, "verb": verb, "document": dict(answer.document)})
         if answer.error or answer.exit_code:
             raise answer.error or SparkopsError(f"{verb} ended with exit code {answer.exit_code}")
+
+    def _told(self, one: VerbPlay, ask: Invocation, error: SparkopsError) -> SparkopsError:
+        """The error of a verb as one of its play, whose nodes its advice is about."""
+        limit = ask.options.where.limit if hasattr(ask.options, "where") else ""
+        hint = replace(self.report.how, limit=limit or "").again(error.hint or "")
+        if isinstance(error, Refused):
+            hint += f"\n{WITH.format(verb=one.verb, where=one.where)}" if "--allow" in hint else ""
+            return Refused(error.message, node=error.node, step=error.step, hint=hint or None)
+        text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
+        hint = SELECT if isinstance(error, Ambiguous) else hint
+        return UsageError(text, node=error.node, step=error.step, hint=hint or None)
 
 
 def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
