@@ -8,7 +8,7 @@ from sparkops.checks.fabric import NETPLAN, SET_UP
 from sparkops.core import models
 from sparkops.core.fabric import Cabling, cabling_of
 from sparkops.core.fabric.addressing import lacking
-from sparkops.core.fabric.miscabling import Miscabling, dark, loose, miscablings, unsure
+from sparkops.core.fabric.miscabling import Miscabling, around, dark, loose, miscablings, unsure
 from sparkops.core.facts import Unread
 from sparkops.core.situation import Situation
 
@@ -35,7 +35,11 @@ def connected(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
     _asked(s)
     _all_reached(s)
-    yield from _wrong(s, s.cabling)
+    beyond = _unknown_beside(s)
+    said = [*_wrong(s, s.cabling, beyond)]
+    yield from said
+    if s.cabling.kind == "partly cabled" and not said:
+        raise CannotTell(f"{some(beyond)} not reached, so it is unknown which cables lead there")
     yield from _right(s)
 
 
@@ -130,29 +134,36 @@ def split(s: Situation) -> Iterator[Said]:
     elif not s.addressed.one_network and s.addressed.kind == "partly cabled":
         first, second = s.addressed.segments[0].nodes[:2]
         said = f"the cables do not connect {some(s.addressed.order)} as a triangle or ring"
-        ring = _ring_around(s, first)
-        whole = f"to use all {len(ring)} nodes of the ring: {change}" if (change := _by_heads(s, len(ring))) else ""
         two = " ".join(filter(None, (f"to use two of the nodes: --limit {first},{second}", _by_heads(s, 2))))
-        yield fail(said, f"{whole or '`sparkops fabric` names the cable'}; {two}")
+        beside = _unknown_beside(s)
+        wrong = f"find out first why {some(beside)} was not reached" if beside else "`sparkops fabric` names the cable"
+        yield fail(said, f"{_whole_ring(s, first) or wrong}; {two}")
     elif s.addressed.one_network and (apart := _without_a_subnet(s)):
         said = f"the fabric addresses of {apart[0]} and {apart[1]} share no subnet"
         yield fail(said, "`sparkops fabric` shows which cable is where")
 
 
+def _unknown_beside(s: Situation) -> list[str]:
+    """The selected nodes that are not used and were not reached: cables may lead there."""
+    return [node.name for node in s.placement.free if node.name not in s.facts]
+
+
 def _by_heads(s: Situation, nodes: int) -> str:
     """The options for tensor parallelism over so many nodes, if the sizes are set and the model allows it."""
     known = s.effective.known_model
-    if not nodes or s.effective.span is None or (known is not None and not models.splits(known, nodes)):
+    if s.effective.span is None or (known is not None and not models.splits(known, nodes)):
         return ""
     others = {way: 1 for way, size in s.effective.sizes.items() if way != "tensor" and size > 1}
     return " ".join(f"--set args.{way}-parallel-size={size}" for way, size in {"tensor": nodes, **others}.items())
 
 
-def _ring_around(s: Situation, node: str) -> tuple[str, ...]:
-    """All nodes of the ring that this one is in; empty without one."""
-    everywhere = tuple(dict.fromkeys(end.node for end in s.fabric.ports))
-    island = next(one for one in cabling_of(s.fabric, everywhere).islands if node in one)
-    return island if cabling_of(s.fabric, island).kind == "ring" else ()
+def _whole_ring(s: Situation, node: str) -> str:
+    """How to use all of the ring that this node is in, if the model can be split over it."""
+    ring = around(s.fabric, node)
+    if cabling_of(s.fabric, ring).kind != "ring" or not (change := _by_heads(s, len(ring))):
+        return ""
+    executor = " --executor mp" if s.placement.executor == "ray" else ""
+    return f"to use all {len(ring)} nodes of the ring: --limit {','.join(ring)} {change}{executor}"
 
 
 def _without_a_subnet(s: Situation) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-health='' graphs='' fabric='' head='' nodes=1 ranks='' port=6379 id=''
+health='' graphs='' fabric='' head='' nodes=1 ranks='' port=6379 id='' mark=sparkops-id-
 while [ $# -gt 0 ]; do
     case $1 in
         --health) health=$2 ;;
@@ -198,25 +198,27 @@ os.kill(int(worker), signal.SIGTERM)' "$head" "$port" "$1" 2>/dev/null
 
 # A worker that was out of reach when its deployment ended would join the next Ray head at this address, and vLLM could
 # take its GPU. So each head has a resource with its ID. One that an older sparkops started has none.
-mark=sparkops-id-
-is_our_head() {
+whose_head() {
     case $(timeout 20 ray status --address "$head:$port" 2>/dev/null) in
-        *" $mark$id"*) return 0 ;;
-        *" $mark"*)
-            [ -n "$foreign" ] || say "the Ray head at $head:$port is of another deployment; waiting for our own"
-            foreign=yes
-            pause 20
-            return 1
-            ;;
-        *' 1 node_'*) return 0 ;;
+        *" $mark$id"*) echo ours ;;
+        *" $mark"*) echo another ;;
+        *' 1 node_'*) echo ours ;;
     esac
-    return 1
 }
 
 ray_worker() {
-    foreign=''
     listens "$head" "$port" || say "waiting for the Ray head at $head:$port"
-    until listens "$head" "$port" && is_our_head; do pause 2; done
+    rounds=0 shown=''
+    while :; do
+        whose='' nap=2 told=''
+        listens "$head" "$port" && whose=$(whose_head) && rounds=$((rounds + 1))
+        [ "$whose" != ours ] || break
+        [ "$whose" != another ] || nap=20 told='is of another deployment; waiting for our own'
+        [ -n "$told" ] || [ "$rounds" -lt 30 ] || told='does not say whose it is; waiting for that'
+        [ -z "$told" ] || [ "$told" = "$shown" ] || say "the Ray head at $head:$port $told"
+        shown=$told
+        pause "$nap"
+    done
     say "joining the Ray head at $head:$port"
     ray start --address="$head:$port" --node-ip-address="$fabric" --num-gpus=1 --num-cpus=2 \
         --object-store-memory=1000000000 --disable-usage-stats --block &

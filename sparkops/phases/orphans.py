@@ -51,14 +51,16 @@ def compile_orphans(
 ) -> tuple[Phase, ...]:
     """End containers that an earlier run could not reach and this one can; then remove the notes about them.
 
-    One whose deployment is kept on other nodes is only stopped, so that all of it can be started again.
-    `wanted` are containers (node, name) that this run is about to use: of them only the notes go.
+    One whose deployment is kept on other nodes is only stopped, so that all of it can be started again. One whose
+    deployment runs whole was brought back meanwhile: only the note goes, as for the containers (node, name) `wanted` by
+    this run.
     """
     by_address = {address: node for node, address in addresses.items() if node in facts}
     noted = {(by_address.get(it.address, ""), it.container) for known in facts.values() for it in known.orphans}
     revisions = deployed_revisions(facts)
     staying = [one for one in revisions if one.kept or {(node, it.name) for node, it in one.running} - noted]
-    shared = {(node, container.name) for one in staying for node, container in one.parts}
+    back = [one for one in revisions if one.complete and not one.kept and not left_over(facts, one)]
+    shared, whole = ({(node, it.name) for one in some for node, it in one.parts} for some in (staying, back))
     ends: dict[str, Step] = {}
     notes: list[Step] = []
     for holder, known in facts.items():
@@ -67,7 +69,7 @@ def compile_orphans(
             if node is None:
                 continue
             is_wanted = (node, note.container) in wanted
-            if not is_wanted:
+            if not is_wanted and (node, note.container) not in whole:
                 verb: Literal["stop", "remove"] = "stop" if (node, note.container) in shared else "remove"
                 end = scripts.container(verb, note.container, note.deployment, state_dir(facts[node]))
                 title = f"{verb} {note.container}, which an earlier run could not reach"

@@ -173,11 +173,14 @@ def test_a_ring_carries_tensor_parallelism_over_all_nodes_in_the_order_of_the_ca
         assert said in refused["message"]
         assert "fabric-split" in refused["message"]
     three = lab.json("deploy", "--topology", "cluster", "--set", "args.pipeline-parallel-size=3", code=3)["error"]
-    assert "no cable connects node1 to node3: their other ports lead to node4" in three["message"]
+    assert "no cable connects node1 to node3, but others lead on to node4" in three["message"]
     sizes = "--set args.tensor-parallel-size={} --set args.pipeline-parallel-size=1"
-    for way in (sizes.format(4), f"--limit node1,node2 {sizes.format(2)}"):
+    for way in (f"--limit node1,node2,node3,node4 {sizes.format(4)}", f"--limit node1,node2 {sizes.format(2)}"):
         assert way in three["hint"]
         lab.cli("plan", "--topology", "cluster", *way.split(), code=0)
+    with lab.trouble("node4", "unreachable"):
+        away = lab.json("plan", "--topology", "cluster", "--set", "args.pipeline-parallel-size=3", code=3)["error"]
+        assert away["hint"].startswith("find out first why node4 was not reached")
     apart = lab.json("deploy", "--topology", "cluster", "--limit", "node1,node3", code=3)["error"]
     assert "the fabric addresses of node1 and node3 share no subnet" in apart["message"]
     inventory = yaml.safe_load((lab.directory / "inventory.yml").read_text())

@@ -36,3 +36,8 @@ def test_no_inventory_and_no_lab_say_how_to_make_one(lab: Lab) -> None:
         ran = lab.cli(*words, lab=False, code=2)
         assert says in ran.err
         assert "Traceback" not in ran.err
+
+
+def test_an_address_with_a_port_is_told_where_the_port_belongs(lab: Lab) -> None:
+    ran = lab.cli("init", "192.0.2.1:2222", "192.0.2.2", lab=False, code=2)
+    assert "192.0.2.1 --port 2222" in ran.err

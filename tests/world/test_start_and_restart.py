@@ -945,40 +945,65 @@ def test_a_rollback_brings_back_whole_what_a_deploy_replaced_that_could_not_reac
     assert lab.running() == served
 
 
-def test_a_rollback_to_a_cluster_whose_head_could_not_be_reached_takes_it_whole(lab: Lab) -> None:
-    lab.deploy("cluster")
-    served = lab.running()
-    lab.world.lose("node1")
-    lab.deploy("solo", "--limit", "node2")
-    lab.world.heal("node1")
-    lab.cli("rollback", code=0)
-    assert lab.running() == served
+SECOND = ("solo", "--limit", "node2", "--name", "second", "--alongside")
+LOST = [
+    (2, [("cluster",)], "node1", ("solo", "--limit", "node2")),
+    (2, [("solo", "--limit", "node1"), SECOND, ("2x-solo",)], "node2", ("solo",)),
+    (4, [("2x-cluster",), ("2x-cluster", *HALF)], "node2", ("cluster", "--limit", "node3,node4")),
+]
+"""Nodes, deploys, the node that is lost then, and the deploy that does not reach it."""
 
 
-def test_a_part_that_a_deploy_left_behind_makes_no_rollback_ambiguous(lab: Lab) -> None:
-    lab.deploy("solo", "--limit", "node1")
-    lab.deploy("solo", "--limit", "node2", "--name", "second", "--alongside")
-    lab.deploy("2x-solo")
-    served = lab.running()
-    lab.world.lose("node2")
-    lab.deploy("solo")
-    lab.world.heal("node2")
-    lab.cli("rollback", code=0)
-    assert lab.running() == served
-
-
-def test_a_rollback_brings_back_all_copies_of_a_cluster_of_which_one_node_was_not_reached(
-    lab_of: Callable[[int], Lab],
+@pytest.mark.parametrize(("nodes", "before", "lost", "replacing"), LOST)
+def test_whatever_a_deploy_left_behind_on_a_lost_node_is_taken_back_with_the_rest(
+    lab_of: Callable[[int], Lab], nodes: int, before: list[tuple[str, ...]], lost: str, replacing: tuple[str, ...]
 ) -> None:
-    lab = lab_of(4)
-    for more in ((), ("--set", "args.max-model-len=16384")):
-        lab.deploy("2x-cluster", *more)
+    lab = lab_of(nodes)
+    for words in before:
+        lab.deploy(*words)
     served = lab.running()
-    lab.world.lose("node2")
-    lab.deploy("cluster", "--limit", "node3,node4")
-    lab.world.heal("node2")
+    lab.world.lose(lost)
+    lab.deploy(*replacing)
+    lab.world.heal(lost)
     lab.cli("rollback", code=0)
     assert lab.running() == served
+
+
+def test_what_was_brought_back_whole_is_ended_by_no_later_run(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    for name in ("x", "y"):
+        lab.deploy("solo", "--name", name, "--limit", "node3")
+    lab.deploy("cluster", "--name", "a", "--limit", "node1,node2")
+    lab.world.lose("node2")
+    lab.cli("stop", "a")
+    lab.world.heal("node2")
+    lab.cli("restart", "a", code=0)
+    lab.cli("rollback", "y", code=0)
+    lab.deploy("solo", "--name", "b", "--limit", "node3")
+    assert lab.state() == {"a": "serving", "b": "serving", "x": "stopped"}
+
+
+def test_a_rollback_after_a_stop_starts_what_served_last_and_not_what_a_lost_node_still_ran(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--name", "a")
+    lab.world.lose("node2")
+    lab.deploy("solo", "--limit", "node1", "--name", "b")
+    lab.cli("stop", "b")
+    lab.world.heal("node2")
+    assert lab.json("rollback")["deployment"] == "b"
+    assert lab.state() == {"a": "stopped", "b": "serving"}
+
+
+@pytest.mark.parametrize("limit", [(), ("--limit", "node1")])
+def test_a_part_left_behind_by_the_deploy_before_the_last_one_is_in_the_way_of_no_rollback(
+    lab: Lab, limit: tuple[str, ...]
+) -> None:
+    lab.deploy("2x-solo", "--name", "a")
+    lab.world.lose("node2")
+    for name in ("b", "c"):
+        lab.deploy("solo", "--limit", "node1", "--name", name)
+    lab.world.heal("node2")
+    assert lab.json("rollback", *limit)["deployment"] == "b"
+    assert lab.state() == {"b": "serving", "c": "stopped"}
 
 
 def test_a_rollback_of_a_rollback_waits_for_the_node_of_its_target(lab: Lab) -> None:

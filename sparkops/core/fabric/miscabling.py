@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sparkops.core.fabric.cabling import Cabling
+from sparkops.core.fabric.cabling import Cabling, cabling_of
 from sparkops.core.fabric.graph import End, Fabric, Segment
 
 
@@ -114,10 +114,8 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
             yield replace(_stray(fabric, cabling, strayed[0], (other,)), gap=True)
             return
         first, second = ends
-        taken = {end.node for one in fabric.segments for end in one.ends if not {first, second}.isdisjoint(one.nodes)}
-        beyond = sorted(taken - {*cabling.order})
-        if beyond and not any(end.node in ends for end in (*fabric.free, *fabric.lone)):
-            problem = f"no cable connects {first} to {second}: their other ports lead to {_listed(beyond)}"
+        if beyond := _beyond(fabric, cabling, ends):
+            problem = f"no cable connects {first} to {second}, but others lead on to {_listed(beyond)}"
             remedy = f"select {_listed(beyond)} too, or only two nodes that a cable connects"
             yield Miscabling(problem, remedy, (first, second), gap=True)
             return
@@ -129,6 +127,18 @@ def _gap(fabric: Fabric, cabling: Cabling) -> Iterator[Miscabling]:
         problem = f"the cables between {_listed(cabling.order)} are neither a ring nor lead all to one switch"
         remedy = "connect each node to the next one, and the last to the first"
         yield Miscabling(problem, remedy, cabling.order, gap=True)
+
+
+def _beyond(fabric: Fabric, cabling: Cabling, ends: Sequence[str]) -> tuple[str, ...]:
+    """The other nodes that the cables lead to, if one of these ends of a chain has no port for another cable."""
+    able = {end.node for end in (*fabric.free, *fabric.lone)}
+    return () if able.issuperset(ends) else tuple(node for node in around(fabric, ends[0]) if node not in cabling.order)
+
+
+def around(fabric: Fabric, node: str) -> tuple[str, ...]:
+    """All nodes that cables and switches connect with this one, which is among them."""
+    everywhere = tuple(dict.fromkeys(end.node for end in fabric.ports))
+    return next((island for island in cabling_of(fabric, everywhere).islands if node in island), (node,))
 
 
 def _meant(fabric: Fabric, end: End) -> End | None:

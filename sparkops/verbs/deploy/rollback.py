@@ -58,25 +58,23 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     about = chosen[0].stored.deployment if options.deployment and chosen else ""
     cut = unfinished_rollback(past, session.cut_off, about)
     previous = _wanted(options, session, facts, chosen, cut)
+    left = [one for one in everything if left_over(facts, one)]  # this run ends what it does not start of them
     if previous:
-        running = _instead(everything, previous)
+        running = _instead([one for one in everything if one not in left], previous)
         _refuse_others(session, previous, running)
         refuse_newcomers(options.only, [one.stored for one in running])
     else:
-        left = [one for one in everything if left_over(facts, one)]
         running = [one for one in chosen if one.runs and one not in left]
         before = stopped_for(past, {one.stored.hash for one in running})
-        resting = [one for one in everything if not one.runs or one in left]
-        previous = _previous(session, everything, resting, running, before, " --check" if options.check else "")
+        previous = _previous(session, everything, left, running, before, " --check" if options.check else "")
     # Without one of its nodes, a copy does not serve any more.
     copies = [one.stored.copy_of(member) for one in running for member in one.stored.engines]
     session.require(copy[0].name for copy in copies if all(rank.name in session.away for rank in copy))
-    _refuse_clash(session, everything, running, previous)
+    _refuse_clash(session, [one for one in everything if one not in left], running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
-    for one in previous:
-        if one.kept and (
-            problem := start_problem(session, facts, one, any_key=True) or short_of_memory(facts, one, running)
-        ):
+    ending = (*running, *(one for one in left if one not in previous))
+    for one in (it for it in previous if it.kept):
+        if problem := start_problem(session, facts, one, any_key=True) or short_of_memory(facts, one, ending):
             raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error
@@ -197,17 +195,19 @@ def _instead(everything: Sequence[DeployedRevision], previous: Sequence[Deployed
 def _previous(
     session: Session,
     everything: Sequence[DeployedRevision],
-    resting: Sequence[DeployedRevision],
+    left: Sequence[DeployedRevision],
     running: Sequence[DeployedRevision],
     before: frozenset[str],
     dry: str,
 ) -> list[DeployedRevision]:
-    """Return the revisions to start, of those `resting`: all that the running ones replaced, else what served last.
+    """Return the revisions to start: all that the running ones replaced, else what served last.
 
-    `before` are those that a rollback stopped for all of the running ones, `dry` ends the commands in an error.
+    Those `left` run only in part, where a deploy did not reach them. `before` are those that a rollback stopped for all
+    of the running ones, `dry` ends the commands in an error.
     """
     where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
-    stopped = [one for one in resting if {node for node, _ in one.parts} & where]
+    serving = [one for one in everything if one.runs and one not in left]
+    stopped = [one for one in everything if one not in serving and {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
     if not candidates:
         raise _kept_elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
@@ -221,7 +221,7 @@ def _previous(
         return [one for one in replaced if one in together]
     lost = (one for one in everything if one.stored.hash in gone)
     session.require(member.name for one in lost for member in one.missing if member.name in session.away)
-    if not running and (found := startable(candidates, [one for one in everything if one.runs])):
+    if not running and (found := startable(candidates, serving)):
         return found
     return [max(candidates, key=lambda one: one.ended)]
 

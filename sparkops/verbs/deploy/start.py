@@ -1,6 +1,7 @@
 """`start` and `restart`: start again what `stop` stopped, or what runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.facts import Facts
@@ -99,7 +100,8 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         raise _beside(session, one, others, everything)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
     turns = restart_turns(one, _silent(session, facts, one))
-    plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
+    first, *later = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
+    plans = (replace(first, phases=(*forgotten(session, facts, [one]), *first.phases)), *later)
     restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]
     document = {"changed": True, **served([one]), "restarted": restarted, "in_turns": len(turns) > 1}
     if options.check:

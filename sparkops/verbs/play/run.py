@@ -147,8 +147,9 @@ class _Playing:
         """The error of a verb as one of its play, whose nodes its advice is about."""
         limit = ask.options.where.limit if hasattr(ask.options, "where") else ""
         hint = replace(self.report.how, limit=limit or "").again(error.hint or "")
+        if any(" --" in f" {line}" and "sparkops" not in line for line in hint.splitlines()):
+            hint += f"\n{WITH.format(verb=one.verb, where=one.where)}"
         if isinstance(error, Refused):
-            hint += f"\n{WITH.format(verb=one.verb, where=one.where)}" if "--allow" in hint else ""
             return Refused(error.message, node=error.node, step=error.step, hint=hint or None)
         text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
         hint = SELECT if isinstance(error, Ambiguous) else hint
