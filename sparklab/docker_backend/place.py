@@ -19,7 +19,7 @@ PORTS = (
     ("enP2p1s0f1np1", "roceP2p1s0f1", 1),
 )
 FIRST_SUBNET = 100
-"""Third number of 192.168.x.0/24: the switch and the first cable have this subnet and the next, one per interface."""
+"""Third number of 192.168.x.0/24: the switch has this subnet and the next, one per interface, cables those after."""
 MANAGEMENT = "enP7s7"
 INTERFACES = (MANAGEMENT, *(name for name, _rdma, _cage in PORTS))
 
@@ -149,7 +149,7 @@ class NodePlace:
 
 def _addressed(cable: int | None, end: int) -> dict[str, Any]:
     """The subnets of a cable, or those of the switch."""
-    third = FIRST_SUBNET + 2 * ((cable or 1) - 1)
+    third = FIRST_SUBNET + 2 * (cable or 0)
     return {"addresses": [f"192.168.{third + side}.{FIRST - 1 + end}" for side in (0, 1)], "prefix": 24}
 
 

@@ -35,10 +35,10 @@ def connected(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
     _asked(s)
     _all_reached(s)
-    beyond = _unknown_beside(s)
+    beyond = _unknown_beside(s) if s.addressed.kind == "partly cabled" else []  # then `fabric-split` refuses
     said = [*_wrong(s, s.cabling, beyond)]
     yield from said
-    if s.cabling.kind == "partly cabled" and not said:
+    if beyond and not said and not dark(s.fabric, s.cabling) and not unsure(s.fabric, s.cabling):
         raise CannotTell(f"{some(beyond)} not reached, so it is unknown which cables lead there")
     yield from _right(s)
 
@@ -148,10 +148,12 @@ def _unknown_beside(s: Situation) -> list[str]:
     return [node.name for node in s.placement.free if node.name not in s.facts]
 
 
-def _by_heads(s: Situation, nodes: int) -> str:
-    """The options for tensor parallelism over so many nodes, if the sizes are set and the model allows it."""
+def _by_heads(s: Situation, nodes: int) -> str | None:
+    """The options for tensor parallelism over so many nodes: none if no sizes are set; None if the model forbids it."""
     known = s.effective.known_model
-    if s.effective.span is None or (known is not None and not models.splits(known, nodes)):
+    if known is not None and not models.splits(known, nodes):
+        return None
+    if s.effective.span is None:
         return ""
     others = {way: 1 for way, size in s.effective.sizes.items() if way != "tensor" and size > 1}
     return " ".join(f"--set args.{way}-parallel-size={size}" for way, size in {"tensor": nodes, **others}.items())
@@ -160,10 +162,11 @@ def _by_heads(s: Situation, nodes: int) -> str:
 def _whole_ring(s: Situation, node: str) -> str:
     """How to use all of the ring that this node is in, if the model can be split over it."""
     ring = around(s.fabric, node)
-    if cabling_of(s.fabric, ring).kind != "ring" or not (change := _by_heads(s, len(ring))):
+    if cabling_of(s.fabric, ring).kind != "ring" or (change := _by_heads(s, len(ring))) is None:
         return ""
-    executor = " --executor mp" if s.placement.executor == "ray" else ""
-    return f"to use all {len(ring)} nodes of the ring: --limit {','.join(ring)} {change}{executor}"
+    executor = "--executor mp" if s.placement.executor == "ray" else ""
+    options = " ".join(filter(None, (f"--limit {','.join(ring)}", change, executor)))
+    return f"to use all {len(ring)} nodes of the ring: {options}"
 
 
 def _without_a_subnet(s: Situation) -> tuple[str, ...]:

@@ -211,7 +211,11 @@ ray_worker() {
     rounds=0 shown=''
     while :; do
         whose='' nap=2 told=''
-        listens "$head" "$port" && whose=$(whose_head) && rounds=$((rounds + 1))
+        if listens "$head" "$port" && whose=$(whose_head) && [ -z "$whose" ]; then
+            rounds=$((rounds + 1))
+        else
+            rounds=0
+        fi
         [ "$whose" != ours ] || break
         [ "$whose" != another ] || nap=20 told='is of another deployment; waiting for our own'
         [ -n "$told" ] || [ "$rounds" -lt 30 ] || told='does not say whose it is; waiting for that'

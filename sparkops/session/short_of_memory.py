@@ -17,17 +17,22 @@ def short_of_memory(
     engines = {one.stored.container(member) for member in one.stored.engines}
     for node in (node for node, container in one.kept if container.name in engines):
         memory = facts[node].memory
-        free = free_without(memory, [other.stored for other in stopping if node in other.nodes])
+        free = free_without(memory, [other.stored for other in _running(stopping, node)])
         if memory.total_kib and (need := one.stored.share * memory.total_kib) > free:
             text = f"{one.title} needs {need / GIB_KIB:.1f} GiB on {node}, but {free / GIB_KIB:.1f} GiB is free"
             return Refused(text, node=node, hint=_holders(facts, node, (one, *stopping)))
     return None
 
 
+def _running(revisions: Sequence[DeployedRevision], node: str) -> list[DeployedRevision]:
+    """Those of which a container runs on this node."""
+    return [one for one in revisions if node in {place for place, _ in one.running}]
+
+
 def _holders(facts: Mapping[str, Facts], node: str, but: Sequence[DeployedRevision]) -> str:
     """What to stop: the deployments that keep running on this node; and the way to start it nevertheless."""
     everything = deployed_revisions(facts)
-    running = [other for other in everything if other not in but and node in {place for place, _ in other.running}]
+    running = (other for other in _running(everything, node) if other not in but)
     stops = [f"`sparkops stop {name_or_hash(other.stored, everything)}`" for other in running]
     found = f"stop what uses it: {' or '.join(stops)}" if stops else "`sparkops memory` shows what uses it"
     return f"{found}; a new deploy can ignore this: --allow memory-fits"

@@ -1006,6 +1006,18 @@ def test_a_part_left_behind_by_the_deploy_before_the_last_one_is_in_the_way_of_n
     assert lab.state() == {"b": "serving", "c": "stopped"}
 
 
+def test_a_rollback_by_the_name_of_what_a_lost_node_still_ran_takes_it_whole(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("solo", "--name", "x", "--limit", "node3")
+    lab.cli("stop", "x")
+    lab.deploy("cluster", "--name", "a", "--limit", "node1,node2")
+    lab.world.lose("node2")
+    lab.deploy("solo", "--name", "b", "--limit", "node1")
+    lab.world.heal("node2")
+    lab.cli("rollback", "a", code=0)
+    assert lab.state() == {"a": "serving", "b": "stopped", "x": "stopped"}
+
+
 def test_a_rollback_of_a_rollback_waits_for_the_node_of_its_target(lab: Lab) -> None:
     lab.deploy("solo", "--name", "b", "--limit", "node1", *HALF)
     lab.deploy("cluster", "--name", "a")

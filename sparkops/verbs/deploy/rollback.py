@@ -141,7 +141,8 @@ def _wanted(
     replaced = [one for one in whole if any(half_replaced(one, other) for other in chosen)]
     if half := _before(options, session, facts, whole) or replaced:
         return half
-    return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
+    resting = not any(one.runs and not left_over(facts, one) for one in chosen)
+    return _stopped(session, chosen) if options.deployment and resting else []
 
 
 def _before(

@@ -82,7 +82,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
     one = find_deployment(session, facts, options.deployment)
     name = one.stored.deployment
-    everything = [other for other in deployed_revisions(facts) if other.runs]
+    everything = [other for other in deployed_revisions(facts) if other.runs and not left_over(facts, other)]
     others = in_the_way(one, everything)
     if not one.runs and one.stored.hash not in to_restart(session, facts):
         start = f"start it: `sparkops start {called(session, one.stored, current(facts, session.names))}`"

@@ -147,7 +147,7 @@ class _Playing:
         """The error of a verb as one of its play, whose nodes its advice is about."""
         limit = ask.options.where.limit if hasattr(ask.options, "where") else ""
         hint = replace(self.report.how, limit=limit or "").again(error.hint or "")
-        if any(" --" in f" {line}" and "sparkops" not in line for line in hint.splitlines()):
+        if any(" --" in f" {line}" and "`" not in line and "sparkops" not in line for line in hint.splitlines()):
             hint += f"\n{WITH.format(verb=one.verb, where=one.where)}"
         if isinstance(error, Refused):
             return Refused(error.message, node=error.node, step=error.step, hint=hint or None)

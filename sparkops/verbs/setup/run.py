@@ -164,7 +164,9 @@ def _install_key(public: str, options: Options, nodes: Sequence[Node], report: R
 def _address(text: str, look_up: bool) -> str:
     host, colon, port = text.partition(":")
     if colon and port.isdigit():
-        raise UsageError(f"{text} has a port", hint=f"name the port of all nodes apart: {host} --port {port}")
+        raise UsageError(
+            f"{text} has a port", hint=f"give the port as an option, the same for all nodes: {host} --port {port}"
+        )
     try:
         return str(ip_address(resolve(text) if look_up else text))
     except ValueError:
