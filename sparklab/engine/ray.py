@@ -141,9 +141,11 @@ def worker(node: Node, options: dict[str, str]) -> int:
     ip = options.get("--node-ip-address", node.fabric[0])
     if not _real(node):
         out(ray_text.joining(ip))
-    channel = _reach(node, address, ip)
+    channel, raylet = _reach(node, address, ip), None
     files.write(os.path.join(node.record["short"], "current"), address)
-    raylet = _start_real(node, options, channel) if _real(node) else None
+    while _real(node) and raylet is None:
+        raylet = _start_real(node, options, channel)
+        channel = channel if raylet else _reach(node, address, ip)
     if raylet is not None and raylet.poll() is not None:
         return raylet.returncode
     channel.ask({"do": "join", "node": _own(node, ip)})
@@ -165,16 +167,22 @@ def _reach(node: Node, address: str, ip: str) -> Channel:
         time.sleep(RETRY)
 
 
-def _start_real(node: Node, options: dict[str, str], channel: Channel) -> subprocess.Popen[bytes]:
-    answer = channel.ask({"do": "list"}) or {"real_port": 0}
+def _start_real(node: Node, options: dict[str, str], channel: Channel) -> subprocess.Popen[bytes] | None:
+    """None if this head has gone meanwhile; on a node the next one has the same port, here it has another."""
+    if not (answer := channel.ask({"do": "list"})):
+        return None
     words = _real_words(options, address=f"{LOOPBACK}:{answer['real_port']}", block="")
     raylet = subprocess.Popen(words, env=real_environment(node), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert raylet.stdout
     lines = _shown(raylet.stdout)
-    if any(b"Ray runtime started" in line for line in lines):
-        threading.Thread(target=deque, args=(lines, 0), daemon=True).start()  # shows the others as they come
-    else:
-        raylet.wait()
+    for line in lines:
+        if b"Ray runtime started" in line:
+            threading.Thread(target=deque, args=(lines, 0), daemon=True).start()  # shows the others as they come
+            return raylet
+        if b"Failed to connect to GCS at address" in line:
+            _kill(raylet)
+            return None
+    raylet.wait()
     return raylet
 
 
@@ -203,10 +211,15 @@ def _stay(node: Node, channel: Channel, raylet: subprocess.Popen[bytes] | None) 
     memory.change(node, used={holder: 0})
     time.sleep(node.seconds(GONE_AFTER))
     if raylet is not None:
-        processes.send(processes.family([], [(raylet.pid, processes.start_of(raylet.pid))]), signal.SIGKILL)
+        _kill(raylet)
     return fail(
         "Some Ray subprocesses exited unexpectedly:\n  raylet [exit code=1]\n\nRemaining processes will be killed."
     )
+
+
+def _kill(raylet: subprocess.Popen[bytes]) -> None:
+    processes.send(processes.family([], [(raylet.pid, processes.start_of(raylet.pid))]), signal.SIGKILL)
+    raylet.wait()
 
 
 def _leave_with(raylet: subprocess.Popen[bytes], channel: Channel) -> None:
