@@ -64,6 +64,7 @@ FAULTS: dict[str, str] = {
     "no-ipv6": "the interfaces have no IPv6 addresses",
     "link-100g": "the link runs at 100 Gb/s",
     "link-10g": "the link runs at 10 Gb/s",
+    "cx7-weak": "the NIC gets too little power: the link runs at 200 Gb/s and carries 13",
     "small-mtu": "the interfaces have MTU 1500",
     "other-cage": "the cable is in the other port",
     "bridge-on-fabric": "a Docker network has the fabric's subnet",

@@ -10,6 +10,7 @@ TOOLS = {
         "tools.hashes": "sha256sum",
         "tools.netplan": "netplan",
         "tools.network": "ibdev2netdev ip rdma ethtool ping",
+        "tools.perftest": "ib_write_bw",
         "tools.packages": "dpkg dpkg-query nvidia-ctk",
         "tools.repair": "apt dmesg fwupdmgr modprobe swapoff swapon update-locale usermod",
         "tools.power": "reboot shutdown systemd-run",

@@ -12,7 +12,7 @@ REPAIRS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("apt install nvidia-container-toolkit", ("no-toolkit",), ()),
     ("apt install nvidia-driver-580-open", (), ("driver-branch",)),
     ("apt install nvidia-spark-grub-kho", (), ("kernel-kho",)),
-    ("apt full-upgrade", ("torn-update",), ("driver-differs", "kernel-kho")),
+    ("apt full-upgrade", ("torn-update",), ("cx7-weak", "driver-differs", "kernel-kho")),
     ("docker stop open-webui", ("gpu-stranger",), ()),
     ("fwupdmgr update", (), ("firmware-differs",)),
     (r"ip link set \S+ up", ("one-twin-down", "gid-missing"), ()),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sparkops.checks import (
     access,
+    bandwidth,
     cabling,
     disk,
     docker,
@@ -51,6 +52,7 @@ AREAS = (
     fabric,
     fabric_links,
     rdma,
+    bandwidth,
     network,
 )
 CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isinstance(found, Check))

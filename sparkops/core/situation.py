@@ -7,6 +7,7 @@ from typing import Literal
 
 from sparkops.core.effective import Effective
 from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph, links
+from sparkops.core.fabric.bandwidth import Carried
 from sparkops.core.facts import Container, Facts, Link, Peers, Unread
 from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import USUAL, WaitLimits
@@ -58,7 +59,7 @@ class Situation:
     this revision is up but does not answer, `mute` those whose server does not answer that copies in turns replace;
     `given` has, by node and file, the digest of a key that containers got from another user's file. Only a preflight
     fills the rest: `away` are the nodes without facts, `spans` when each node answered, `peers` what the nodes found of
-    each other.
+    each other, `measured` how much their cables carry, None unless that was asked for.
     """
 
     revision: Revision
@@ -74,6 +75,7 @@ class Situation:
     away: Mapping[str, Away] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)
     peers: Mapping[str, Peers | Unread] = field(default_factory=dict)
+    measured: tuple[Carried, ...] | None = None
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -118,7 +118,31 @@ def test_a_node_that_is_away_does_not_make_a_cable_wrong(fabric, lab_with):
 
 
 def test_each_fault_of_cables_has_its_case():
-    assert {fault.split()[1] for _, fault in FIRST} >= CABLES - {"no-ipv6", "netplan-cuts-off"}
+    assert {fault.split()[1] for _, fault in FIRST} >= CABLES - {"no-ipv6", "netplan-cuts-off", "cx7-weak"}
+
+
+def test_a_cable_that_carries_little_is_found_by_measuring_it(lab_with, until):
+    lab = lab_with(nodes=3, fabric="triangle")
+    lab.fault("node3", "cx7-weak")
+    assert lab.json("fabric")["verdict"] == "pass", "its link looks healthy"
+    document = lab.json("fabric", "--deep")
+    found = [(one["from"]["node"], one["to"]["node"], one["gbps"]) for one in document["fabric"]["measured"]]
+    assert sorted(found) == [
+        ("node1", "node2", 97.28), ("node1", "node2", 97.28), *[("node1", "node3", 13.31)] * 2,
+        *[("node2", "node3", 13.31)] * 2,
+    ]  # fmt: skip
+    assert first(document) == "cx7-bandwidth: node3 carries only 13 Gb/s"
+    (remedy,) = (one["hint"] for one in document["cluster"] if one["id"] == "cx7-bandwidth")
+    assert remedy.startswith("on node3, when no model serves: sudo apt full-upgrade && sudo reboot")
+    lab.typed("node3", "sudo apt full-upgrade && sudo reboot")
+    assert until(lambda: not first(lab.json("fabric", "--deep", code=None)))
+
+
+def test_a_node_without_the_tool_is_named_and_the_others_are_measured(lab_with):
+    lab = lab_with(nodes=3)
+    (lab.directory / "bin" / "ib_write_bw").unlink()
+    shown = lab.cli("fabric", "--deep", code=0)
+    assert "not measured: node1: ib_write_bw is not there: sudo apt install perftest" in shown.out
 
 
 EACH_CABLE = {"NCCL_NET_PLUGIN": "none", "NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_IB_MERGE_NICS": "0"}

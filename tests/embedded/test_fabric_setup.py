@@ -42,6 +42,7 @@ def test_new_nodes_are_set_up_serve_and_are_as_before_after_an_undo(new):
     assert lab.cli("fabric", "setup").code == 3, "nobody answered"
     done = lab.json("fabric", "setup", "--yes")
     assert (done["changed"], done["verdict"], kept(lab)) == (True, "pass", list(lab.names))
+    assert [one["gbps"] for one in done["fabric"]["measured"]] == [97.28] * 6, "two interfaces of three cables"
     again = lab.json("fabric", "setup", "--yes")
     assert (again["changed"], again["files"]) == (False, [])
     lab.fault("node2", "reboot")

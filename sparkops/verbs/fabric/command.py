@@ -7,23 +7,24 @@ import click
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.where import WAIT, on_nodes
 from sparkops.core.fabric.address_pool import asked_pool
-from sparkops.core.target import NodesOptions
-from sparkops.verbs.fabric.options import SetupOptions
+from sparkops.verbs.fabric.options import FabricOptions, SetupOptions
 
 
 @example("""
     sparkops fabric
+    sparkops fabric --deep
     sparkops fabric --limit spark1,spark2 --json
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
+@click.option("--deep", is_flag=True, help="Also measure how much each interface carries, with ib_write_bw.")
 @on_nodes
-def fabric(**given: Any) -> NodesOptions:
+def fabric(**given: Any) -> FabricOptions:
     """Show the QSFP cables, and what is wrong with them.
 
     Each port asks who is at the other end of its cable, so a wrong cable is found whatever the addresses are. Exit 0:
     nothing is wrong; 3: a cable, an address or a link is wrong; 4: a node could not be reached.
     """
-    return NodesOptions(**given)
+    return FabricOptions(**given)
 
 
 @example("""

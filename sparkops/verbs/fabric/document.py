@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sparkops.core.fabric import Cabling, End, Fabric, Segment, cabling_of
+from sparkops.core.fabric.bandwidth import Carried, Side
 from sparkops.core.facts import Interface, Port
 from sparkops.core.situation import Situation
 
@@ -24,6 +25,7 @@ def drawn(s: Situation) -> dict[str, Any]:
             }
             for end, port in s.fabric.ports.items()
         ],
+        "measured": [_measured(one) for one in s.measured or ()],
     }
 
 
@@ -44,6 +46,19 @@ def _segment(fabric: Fabric, segment: Segment) -> dict[str, Any]:
         "subnets": list(subnets),
         "heard": segment.heard,
     }
+
+
+def _measured(one: Carried) -> dict[str, Any]:
+    return {
+        "from": _side(one.couple.sender),
+        "to": _side(one.couple.receiver),
+        "gbps": one.gbps,
+        "problem": one.problem or None,
+    }
+
+
+def _side(side: Side) -> dict[str, str]:
+    return {"node": side.node, "interface": side.interface}
 
 
 def _speed(port: Port) -> int | None:

@@ -6,6 +6,14 @@ from sparkops.core.target import Target
 
 
 @dataclass(frozen=True)
+class FabricOptions:
+    """`deep` also measures how much each cable carries."""
+
+    where: Target
+    deep: bool = False
+
+
+@dataclass(frozen=True)
 class SetupOptions:
     """`undo` removes what an earlier run set. `pool` is where new subnets come from; None leaves it to the inventory.
 

@@ -58,14 +58,14 @@ def _setup(options: SetupOptions, session: Session, draft: Draft) -> Answer:
             raise Refused("what the nodes lack has changed meanwhile; nothing was changed", hint=hint)
     shown = _shown(options, texts)
     if not texts:
-        now = judged_fabric(session, draft)
+        now = judged_fabric(session, draft, deep=False)
         return Answer({**now.document, **shown}, error=None if options.undo else now.error)
     if options.check:
         return Answer({**shown, "check": True})
     if error := _changed(compile_undo(texts) if options.undo else compile_setup(texts), session):
         return Answer({**shown, "changed": session.changed}, error=error)
     session.report.done = "the nodes have the new configuration: `sparkops fabric` shows it"
-    after = judged_fabric(session, draft)
+    after = judged_fabric(session, draft, deep=not options.undo)
     done = {**after.document, **shown, "changed": True}
     return Answer(done, error=session.lost.error if options.undo else after.error)
 

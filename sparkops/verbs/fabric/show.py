@@ -1,6 +1,6 @@
 """Answers of `fabric`, each cable with the interfaces at its two ends, then what is wrong; and of `fabric setup`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkops.report.text import Document, How, Ink, away, columns
@@ -19,6 +19,7 @@ def fabric(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for segment in drawn["segments"]:
         yield ""
         yield from _segment(segment, ports, ink)
+    yield from _measured(drawn["measured"])
     yield from _rest(drawn, ink)
     yield from away(document, ink)
     if found := [*problems(document, ink, how)]:
@@ -89,6 +90,19 @@ def _segment(segment: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) 
         yield f"switch -- {speed}"
     rows = [[node, port, *_addresses(one)] for node, port in ends for one in ports[node, port]["interfaces"]]
     yield from columns(rows, "  ")
+
+
+def _measured(found: Sequence[Document]) -> Iterator[str]:
+    """How much was carried; the reason instead once for all that could not be measured alike."""
+    if found:
+        yield ""
+    rows = [
+        [*(f"{one[end]['node']} {one[end]['interface']}" for end in ("from", "to")), f"{one['gbps']:.0f} Gb/s measured"]
+        for one in found
+        if one["gbps"] is not None
+    ]
+    yield from columns(rows)
+    yield from dict.fromkeys(f"not measured: {one['problem']}" for one in found if one["problem"])
 
 
 def _addresses(interface: Document) -> list[str]:

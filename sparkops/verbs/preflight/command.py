@@ -23,7 +23,7 @@ from sparkops.verbs.preflight.options import PreflightOptions
 @click.option("--recipe", type=RECIPE, help="The recipe to check for [default: the one that deploy would use].")
 @click.option("--only", type=CHECK, multiple=True, metavar="ID,...", help="Run only these checks.")
 @click.option("--skip", type=CHECK, multiple=True, metavar="ID,...", help="Skip these checks.")
-@click.option("--deep", is_flag=True, help="Also run nvidia-smi in a container on each node.")
+@click.option("--deep", is_flag=True, help="Also run nvidia-smi in a container on each node, and measure the cables.")
 @click.option("--fix", is_flag=True, help="Show the fixes that are safe and can be undone, ask, then run them.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")

@@ -14,12 +14,13 @@ from sparkops.core.revise import revise
 from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
 from sparkops.node_commands import scripts
+from sparkops.session.bandwidth import measure
 from sparkops.session.peers import ask_peers, interfaces, link_locals
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.choose import READS, best_of, heard
 from sparkops.verbs.deploy.draft import Draft, on_node, over_cables
 
-PINGS, CABLES, GPU = "cx7-pings", "cx7-cabling", "gpu-in-container"
+PINGS, CABLES, BANDWIDTH, GPU = "cx7-pings", "cx7-cabling", "cx7-bandwidth", "gpu-in-container"
 TRIED = ("images", "docker-version", "docker-ps")
 """Probes that are needed to run a container."""
 
@@ -39,7 +40,9 @@ def see(
         draft = replace(draft, peers=heard(draft.placement, session, facts))
     first = _situation(session, draft, facts, spans)
     asked = _second(session, first, pings=PINGS in ids, cables=CABLES in ids, deep=tried)
-    return replace(first, peers=ask_peers(session, asked)) if asked else first
+    met = replace(first, peers=ask_peers(session, asked)) if asked else first
+    measured = deep and BANDWIDTH in ids and met.placement.topology.kind == "cluster"
+    return replace(met, measured=measure(session, met.fabric, met.cabling)) if measured else met
 
 
 def _facts(

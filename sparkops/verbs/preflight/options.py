@@ -9,7 +9,8 @@ from sparkops.core.target import Target
 class PreflightOptions:
     """`only` and `skip` are ids of checks. `topology` None means a cluster of the selected nodes, or solo for one.
 
-    `fix` shows a plan and asks; `yes` carries it out without asking. `deep` runs a container with the GPU.
+    `fix` shows a plan and asks; `yes` carries it out without asking. `deep` runs a container with the GPU and measures
+    the cables.
     """
 
     where: Target

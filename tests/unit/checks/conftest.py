@@ -5,7 +5,7 @@ A node is the name of a capture, or a map: `capture`, `with` (probes taken from 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ import yaml
 
 from sparkops.checks import CHECKS
 from sparkops.checks.judging import judged
+from sparkops.core.fabric.bandwidth import Carried, couples
 from sparkops.core.facts import NOT_ASKED, PROBES, Facts, parse
 from sparkops.core.facts.peers import peers
 from sparkops.core.facts.probes import CUT_OFF
@@ -79,8 +80,9 @@ def situated(
     peers: Mapping[str, str] | None = None,
     spans: Mapping[str, list[float]] | None = None,
     away: Mapping[str, Mapping[str, str]] | None = None,
+    measured: Sequence[float] | None = None,
 ) -> Situation:
-    """A situation of captures, as a preflight makes it of nodes."""
+    """A situation of captures, as a preflight makes it of nodes; `measured` are Gb/s of the couples in their order."""
     members = tuple(_node(name, at, what) for at, (name, what) in enumerate(nodes.items(), start=1))
     chosen = Selected(Inventory("cases.yml", members, {}), members, None)
     draft = supposed(
@@ -91,8 +93,10 @@ def situated(
     )  # type: ignore[arg-type]
     facts = {name: parse(capture(what, at)) for at, (name, what) in enumerate(nodes.items()) if what is not None}
     found = situation(draft, list(nodes), facts)
+    pairs = zip(couples(found.fabric, found.cabling.segments), measured or (), strict=False)
     return replace(
         found,
+        measured=None if measured is None else tuple(Carried(couple, gbps) for couple, gbps in pairs),
         choices=Choices(sudo_password=password),
         peers={name: _peers(text) for name, text in (peers or {}).items()},
         spans={name: Span(sent, received) for name, (sent, received) in (spans or {}).items()},
