@@ -63,7 +63,7 @@ def summary(recipe: Recipe) -> Mapping[str, Any]:
 
 def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
     """Yield for each topology of so many nodes whether rules and memory allow the recipe."""
-    for topology in ("solo", f"{nodes}x-solo", "cluster") if nodes > 1 else ("solo",):
+    for topology in _topologies(recipe, nodes):
         shape = shapes.shape(recipe, topologies.parse(topology), nodes)
         settings, findings = settled(recipe, shape)
         if refused := [finding.message for finding in findings if finding.action == "refuse"]:
@@ -71,6 +71,14 @@ def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
         else:
             found = estimate(settings, shape)
             yield {"topology": topology, "fit": found.fit, "reason": found.reason}
+
+
+def _topologies(recipe: Recipe, nodes: int) -> tuple[str, ...]:
+    """Those that use these nodes best: as many copies as there is room for."""
+    if nodes < 2:
+        return ("solo",)
+    copies = nodes // shapes.shape(recipe, topologies.parse("cluster")).span
+    return ("solo", f"{nodes}x-solo", "cluster", *([f"{copies}x-cluster"] if copies > 1 else []))
 
 
 def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, tuple[Finding, ...]]:
