@@ -40,7 +40,7 @@ def _command(*words: Word) -> Command:
 
 def _read(couple: Couple, answer: Result | NodeLost | None) -> Carried:
     if not isinstance(answer, Result):
-        return Carried(couple, None, answer.reason if answer else "not reached")
+        return Carried(couple, None, f"{couple}: {answer.reason if answer else 'not reached'}")
     found = average(answer.stdout) if answer.ok else None
-    said = (answer.stdout or answer.stderr).strip().splitlines()
-    return Carried(couple, found, "" if found is not None else f"ib_write_bw said: {said[-1][:200] if said else ''}")
+    said = " ".join((answer.stdout or answer.stderr).split("\n")[-3:]).strip()
+    return Carried(couple, found, "" if found is not None else f"{couple}: ib_write_bw said: {said[:200]}")

@@ -25,7 +25,7 @@ def drawn(s: Situation) -> dict[str, Any]:
             }
             for end, port in s.fabric.ports.items()
         ],
-        "measured": [_measured(one) for one in s.measured or ()],
+        "measured": None if s.measured is None else [_measured(one) for one in s.measured],
     }
 
 

@@ -19,7 +19,8 @@ def fabric(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for segment in drawn["segments"]:
         yield ""
         yield from _segment(segment, ports, ink)
-    yield from _measured(drawn["measured"])
+    if drawn["measured"] is not None:
+        yield from ("", *_measured(drawn["measured"]))
     yield from _rest(drawn, ink)
     yield from away(document, ink)
     if found := [*problems(document, ink, how)]:
@@ -94,15 +95,16 @@ def _segment(segment: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) 
 
 def _measured(found: Sequence[Document]) -> Iterator[str]:
     """How much was carried; the reason instead once for all that could not be measured alike."""
-    if found:
-        yield ""
     rows = [
         [*(f"{one[end]['node']} {one[end]['interface']}" for end in ("from", "to")), f"{one['gbps']:.0f} Gb/s measured"]
         for one in found
         if one["gbps"] is not None
     ]
     yield from columns(rows)
-    yield from dict.fromkeys(f"not measured: {one['problem']}" for one in found if one["problem"])
+    why = [one["problem"] for one in found if one["problem"]]
+    if not found:
+        why = ["no two interfaces with RDMA are in one subnet"]
+    yield from dict.fromkeys(f"not measured: {problem}" for problem in why)
 
 
 def _addresses(interface: Document) -> list[str]:
