@@ -132,15 +132,15 @@ def split(s: Situation) -> Iterator[Said]:
         said = f"a ring of {nodes} nodes carries only tensor parallel size {nodes}, not {tensor}"
         yield fail(said, f"use {way}two neighbours with --limit, or a switch")
     elif not s.addressed.one_network and s.addressed.kind == "partly cabled":
-        first, second = s.addressed.segments[0].nodes[:2]
+        pair = s.addressed.segments[0].nodes[:2]
         said = f"the cables do not connect {some(s.addressed.order)} as a triangle or ring"
-        two = " ".join(filter(None, (f"to use two of the nodes: --limit {first},{second}", _by_heads(s, 2))))
         beside = _unknown_beside(s)
         wrong = f"find out first why {some(beside)} was not reached" if beside else "`sparkops fabric` names the cable"
-        yield fail(said, f"{_whole_ring(s, first) or wrong}; {two}")
+        yield fail(said, f"{_whole_ring(s, pair[0]) or wrong}; {_only(s, pair)}")
     elif s.addressed.one_network and (apart := _without_a_subnet(s)):
         said = f"the fabric addresses of {apart[0]} and {apart[1]} share no subnet"
-        yield fail(said, "`sparkops fabric` shows which cable is where")
+        group = f"; {_only(s, s.addressed.islands[0])}" if s.addressed.groups else ""
+        yield fail(said, f"`sparkops fabric` shows which cable is where{group}")
 
 
 def _unknown_beside(s: Situation) -> list[str]:
@@ -157,6 +157,11 @@ def _by_heads(s: Situation, nodes: int) -> str | None:
         return ""
     others = {way: 1 for way, size in s.effective.sizes.items() if way != "tensor" and size > 1}
     return " ".join(f"--set args.{way}-parallel-size={size}" for way, size in {"tensor": nodes, **others}.items())
+
+
+def _only(s: Situation, nodes: Sequence[str]) -> str:
+    """How to use only these nodes."""
+    return " ".join(filter(None, (f"to use only these nodes: --limit {','.join(nodes)}", _by_heads(s, len(nodes)))))
 
 
 def _whole_ring(s: Situation, node: str) -> str:

@@ -90,6 +90,8 @@ def test_two_pairs_are_a_fabric_of_their_own_but_none_for_a_cluster_of_four(lab_
     wanted = ("--topology", "cluster", "--recipe", recipe(lab, "four", tensor=4)[-1])
     document = lab.json("preflight", *wanted, code=3)
     assert first(document) == "cx7-cabling: no cable connects node3 and node4 to node1 and node2"
+    hint = lab.json("plan", *wanted, code=3)["error"]["hint"]
+    assert "to use only these nodes: --limit node1,node2 --set args.tensor-parallel-size=2" in hint
     assert lab.json("fabric", "--limit", "node3,node4")["fabric"]["kind"] == "pair"
 
 
