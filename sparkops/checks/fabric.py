@@ -150,10 +150,12 @@ def speed(here: Here) -> Iterator[Said]:
 
 
 def _towards(here: Here, port: str) -> str:
-    """Where the cable of a port leads, if it is known and no switch."""
+    """Where the cable of a port leads: to another node's port, or to what LLDP names; empty if that is not known."""
     segment = here.s.fabric.segment_of.get(End(here.name, port))
     others = [end for end in segment.ends if end.node != here.name] if segment else []
-    return f" to {others[0]}" if len(others) == 1 else ""
+    told = here.s.lldp(here.name)
+    named = [told[one.name] for one in here.facts.interfaces if one.port == port and one.name in told]
+    return f" to {others[0]}" if len(others) == 1 else f" at {named[0]}" if named else ""
 
 
 @FabricCheck(

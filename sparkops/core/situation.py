@@ -265,6 +265,11 @@ class Situation:
         dead = frozenset(address for address, reached in answers.items() if not any(reached))
         return dead if len(dead) < len(answers) else frozenset()
 
+    def lldp(self, node: str) -> Mapping[str, str]:
+        """By interface of a node, what LLDP names at the other end, such as the port of a switch."""
+        found = self.peers.get(node)
+        return found.lldp if isinstance(found, Peers) else {}
+
     @property
     def replaces(self) -> tuple[str, ...]:
         """Hashes of what served last, for a rollback: what is replaced, or what an unproven revision had replaced."""

@@ -6,8 +6,8 @@
 # All at once, each within its own limit. A ping is bound to its interface and must not be fragmented; where that gets no
 # answer a short one tells a lost link from lost large packets. To hear who is at the other end of a cable, whatever its
 # address is, all IPv6 nodes there are asked. Output: a line `sparkops-peers 1`, then for each thing asked
-# `-- EXIT BYTES ping INTERFACE ADDRESS BYTES`, `small INTERFACE ADDRESS`, `hear INTERFACE` (one address a line) or `gpu`,
-# and so many bytes.
+# `-- EXIT BYTES ping INTERFACE ADDRESS BYTES`, `small INTERFACE ADDRESS`, `hear INTERFACE` (one address a line), `lldp` (this
+# node's name, then what a running lldpd knows; only with --among) or `gpu`, and so many bytes.
 # The image runs with nvidia-smi instead of its entrypoint, without network, and is removed again.
 export LC_ALL=C
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -48,6 +48,14 @@ hear() {
     part "hear $1" "$code" "${found:-$text}" 70
 }
 
+lldp() {
+    command -v lldpcli >/dev/null 2>&1 || return 0
+    # shellcheck disable=SC2086
+    text=$(timeout "$limit" ${sudo:+sudo -n} lldpcli -f keyvalue show neighbors 2>&1 |
+        grep -E '^lldp\.[^=]+\.(via|chassis\.name|port\.(ifname|descr))=' | head -n 64)
+    part lldp 0 "$(uname -n)$nl$text" 70
+}
+
 gpu() {
     # shellcheck disable=SC2086
     text=$(timeout 60 ${sudo:+sudo -n} docker run --rm --pull never --gpus all --network none --entrypoint nvidia-smi "$1" -L 2>&1)
@@ -60,6 +68,7 @@ while [ $# -gt 0 ]; do
         --sudo) sudo=sudo ;;
         --among)
             among=$2
+            lldp &
             shift
             ;;
         --hear)

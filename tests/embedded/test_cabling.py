@@ -147,6 +147,18 @@ def test_a_node_without_the_tool_is_named_and_the_others_are_measured(lab_with):
     assert "not measured: node1: ib_write_bw is not there: sudo apt install perftest" in shown.out
 
 
+def test_the_port_of_the_switch_is_shown_where_lldp_names_it(lab_with):
+    lab = lab_with(nodes=3)
+    tool = lab.directory / "bin" / "lldpcli"
+    lines = ("via=LLDP", "chassis.name=crs812", "port.ifname=qsfp-1")
+    tool.write_text("#!/bin/sh\n" + "".join(f"echo lldp.enp1s0f0np0.{line}\n" for line in lines))
+    tool.chmod(0o755)
+    lab.fault("node1", "link-100g")
+    document = lab.json("fabric", code=None)
+    assert [one["lldp"] for one in document["fabric"]["ports"][0]["interfaces"]] == ["crs812 qsfp-1", None]
+    assert "p0 at crs812 qsfp-1 (enp1s0f0np0, enP2p1s0f0np0) runs at 100 Gb/s" in first(document)
+
+
 EACH_CABLE = {"NCCL_NET_PLUGIN": "none", "NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_IB_MERGE_NICS": "0"}
 
 

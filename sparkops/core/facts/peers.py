@@ -1,6 +1,8 @@
 """What a preflight tries: pings over the fabric, and a container with the GPU (`node/peers.sh`)."""
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from sparkops.core.facts.raw import Unread, parts
 
@@ -27,20 +29,23 @@ class Ping:
 class Peers:
     """`gpu` is the output of nvidia-smi in a container, Unread if that failed, None if it was not tried.
 
-    `heard` are the link-local IPv6 addresses that answered, each with this node's interface.
+    `heard` are the link-local IPv6 addresses that answered, each with this node's interface. `lldp` has by interface
+    the name and the port of what is at the other end, if lldpd runs and was told.
     """
 
     pings: tuple[Ping, ...]
     gpu: str | Unread | None = None
     heard: tuple[tuple[str, str], ...] = ()
+    lldp: Mapping[str, str] = field(default_factory=dict)
 
 
 def peers(text: str) -> Peers | Unread:
-    """`-- EXIT BYTES ping INTERFACE ADDRESS SIZE`, `-- … small INTERFACE ADDRESS`, `hear INTERFACE`, `gpu`."""
+    """`-- EXIT BYTES ping INTERFACE ADDRESS SIZE`, `-- … small INTERFACE ADDRESS`, `hear INTERFACE`, `lldp`, `gpu`."""
     header, _, rest = text.partition("\n")
     if header.strip() != HEADER:
         return Unread(f"unexpected output of the script that tests the links: {header[:60]!r}")
     whole, small, heard, gpu = list[Ping](), dict[tuple[str, str], bool](), list[tuple[str, str]](), None
+    told: Mapping[str, str] = {}
     for part in parts(rest):
         words = part.name.split()
         last = next((line.strip() for line in reversed(part.text.splitlines()) if line.strip()), "")
@@ -50,11 +55,31 @@ def peers(text: str) -> Peers | Unread:
             small[words[1], words[2]] = part.exit == 0
         elif words[0] == "hear" and len(words) == 2:
             heard += ((words[1], line) for line in map(str.strip, part.text.splitlines()) if line.startswith("fe80:"))
+        elif words[0] == "lldp":
+            told = _neighbours(part.text)
         elif words[0] == "gpu":
-            told = next((line.strip() for line in part.text.splitlines() if "rror" in line), last)
-            gpu = part.text.strip() if part.exit == 0 else Unread(f"{told or 'nothing was printed'} (exit {part.exit})")
+            error = next((line.strip() for line in part.text.splitlines() if "rror" in line), last)
+            gpu = (
+                part.text.strip() if part.exit == 0 else Unread(f"{error or 'nothing was printed'} (exit {part.exit})")
+            )
     found = (replace(ping, small=small.get((ping.interface, ping.address))) for ping in whole)
-    return Peers(tuple(sorted(found, key=lambda ping: (ping.interface, ping.address))), gpu, tuple(sorted(heard)))
+    pings = tuple(sorted(found, key=lambda ping: (ping.interface, ping.address)))
+    return Peers(pings, gpu, tuple(sorted(heard)), told)
+
+
+def _neighbours(text: str) -> dict[str, str]:
+    """`lldpcli -f keyvalue` after this node's own name: the two interfaces of a port hear each other, too."""
+    own, _, rest = text.partition("\n")
+    found: list[tuple[str, dict[str, str]]] = []
+    for interface, key, value in re.findall(r"^lldp\.([^=]+?)\.(via|chassis\.name|port\.\w+)=(.*)$", rest, re.M):
+        if key == "via" or not found:
+            found.append((interface, {}))
+        found[-1][1][key] = value.strip()
+    return {
+        interface: f"{about['chassis.name']} {about.get('port.ifname') or about.get('port.descr', '')}".strip()
+        for interface, about in found
+        if about.get("chassis.name", own) != own
+    }
 
 
 def _said(text: str) -> str:

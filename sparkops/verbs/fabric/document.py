@@ -1,6 +1,6 @@
 """The fabric for JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkops.core.fabric import Cabling, End, Fabric, Segment, cabling_of
@@ -21,7 +21,7 @@ def drawn(s: Situation) -> dict[str, Any]:
                 **_end(end),
                 "up": port.up,
                 "speed_mbps": _speed(port),
-                "interfaces": [_interface(one) for one in port.interfaces],
+                "interfaces": [_interface(one, s.lldp(end.node)) for one in port.interfaces],
             }
             for end, port in s.fabric.ports.items()
         ],
@@ -66,7 +66,7 @@ def _speed(port: Port) -> int | None:
     return min((one.speed_mbps for one in port.interfaces if one.up and one.speed_mbps), default=None)
 
 
-def _interface(one: Interface) -> dict[str, Any]:
+def _interface(one: Interface, lldp: Mapping[str, str]) -> dict[str, Any]:
     return {
         "name": one.name,
         "up": one.up,
@@ -74,6 +74,7 @@ def _interface(one: Interface) -> dict[str, Any]:
         "mtu": one.mtu,
         "mac": one.mac,
         "addresses": [str(address) for address in one.ipv4],
+        "lldp": lldp.get(one.name),
         "rdma": one.rdma and {"device": one.rdma.name, "active": one.rdma.active, "firmware": one.rdma.firmware},
         "gids": [
             {"index": gid.index, "kind": gid.kind, "address": gid.ipv4 or gid.address}

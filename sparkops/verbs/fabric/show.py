@@ -109,7 +109,8 @@ def _measured(found: Sequence[Document]) -> Iterator[str]:
 
 def _addresses(interface: Document) -> list[str]:
     addresses = ", ".join(interface["addresses"]) or ("no IPv4 address" if interface["up"] else "down")
-    return [interface["name"], addresses, f"MTU {interface['mtu']}"]
+    lldp = f", at {interface['lldp']}" if interface["lldp"] else ""
+    return [interface["name"], addresses, f"MTU {interface['mtu']}{lldp}"]
 
 
 def _unconnected(drawn: Document) -> dict[tuple[str, str], Any]:

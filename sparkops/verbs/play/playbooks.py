@@ -33,10 +33,19 @@ def lint(options: PlaybookOptions, report: Ending) -> Answer:
     ours = playbooks.is_packaged(options.name) or options.name in playbooks.packaged_names()
     for one in book.plays:
         if isinstance(one, VerbPlay):
-            refuse_bad_topology(one, ask_of(one))
+            _lint(one, options.extra)
         elif not ours:
             _refuse_unknown_phases(one)
     return Answer({"file": book.source, "plays": list(listing(book))})
+
+
+def _lint(one: VerbPlay, extra: Mapping[str, Any]) -> None:
+    """Refuse what the verb refuses, but not the text of a variable that only `play` is given."""
+    try:
+        refuse_bad_topology(one, ask_of(one, extra or None))
+    except UsageError as error:
+        if "{{" not in error.message:
+            raise
 
 
 def show(options: PlaybookOptions, report: Ending) -> Answer:

@@ -1,5 +1,6 @@
 """node/peers.sh in real shells: all at once, each within its limit, and what it prints is read."""
 
+import platform
 import shutil
 
 from sparkops.core.facts import Unread
@@ -31,6 +32,32 @@ def test_a_ping_is_bound_to_its_interface_and_may_not_be_fragmented(node):
     assert (ping.interface, ping.address, ping.size, ping.answered, ping.small) == (*ASKED[1:3], 8972, True, None)
     asked = (node.home / "asked").read_text()
     assert "-M do -s 8972 -I enp1s0f1np1 192.0.2.5" in asked
+
+
+LLDP = """
+cat <<'END'
+lldp.enp1s0f0np0.via=LLDP
+lldp.enp1s0f0np0.rid=1
+lldp.enp1s0f0np0.chassis.mac=48:a9:8a:00:00:01
+lldp.enp1s0f0np0.chassis.name=crs812
+lldp.enp1s0f0np0.port.ifname=qsfp56-dd-1-1
+lldp.enp1s0f0np0.port.descr=QSFP56 1
+lldp.enp1s0f0np0.via=LLDP
+lldp.enp1s0f0np0.chassis.name=THIS
+lldp.enp1s0f0np0.port.ifname=enP2p1s0f0np0
+lldp.enP7s7.via=LLDP
+lldp.enP7s7.chassis.name=office
+lldp.enP7s7.port.descr=port 12
+END
+"""
+
+
+def test_what_lldp_names_is_read_but_not_this_node_itself(node):
+    node.tool("lldpcli", LLDP.replace("THIS", platform.node()))
+    node.tool("ping", PING)
+    assert told(node, "--among", "").lldp == {"enp1s0f0np0": "crs812 qsfp56-dd-1-1", "enP7s7": "office port 12"}
+    node.tool("lldpcli", "echo 'unable to connect to socket' >&2; exit 1")
+    assert told(node, "--among", "").lldp == {}
 
 
 def test_large_packets_that_are_lost_are_told_from_a_lost_link(node):

@@ -118,6 +118,14 @@ def test_a_packaged_file_is_read_by_its_path_and_a_copy_is_told_whose_phases_it_
         assert own or f"belongs to `sparkops {name.replace('-', ' ')}`" in said
 
 
+def test_a_variable_in_an_option_is_not_what_its_command_refuses(lint):
+    block = "- run: deploy\n  with: {topology: '{{ t }}', stall: '{{ wait }}', port: '{{ p }}'}"
+    assert lint(block)[0] == 0
+    assert lint(block, "-e", "t=cluster", "-e", "wait=5m", "-e", "p=8001")[0] == 0
+    assert "no such topology" in lint(block, "-e", "t=clutser", "-e", "wait=5m", "-e", "p=8001")[1]
+    assert "'{{" not in lint("- run: deploy\n  with: {topology: '{{ t }}', nonsense: 1}")[1]
+
+
 def test_names_that_the_command_line_will_give_are_given_to_lint_too(lint):
     assert lint("- steps: [{command: 'echo {{ version }}'}]", "-e", "version=1")[0] == 0
 
