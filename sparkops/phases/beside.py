@@ -26,7 +26,7 @@ def _crowding(one: DeployedRevision, others: Sequence[DeployedRevision]) -> list
 def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRevision]) -> list[DeployedRevision]:
     """What served last: the newest stopped revisions that can run beside each other and beside what runs."""
     found: list[DeployedRevision] = []
-    for one in sorted(stopped, key=lambda one: one.ended, reverse=True):
+    for one in sorted(stopped, key=lambda one: one.served_until, reverse=True):
         if not in_the_way(one, (*running, *found)):
             found.append(one)
     return found
@@ -35,7 +35,7 @@ def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRev
 def fitting(stopped: Iterable[DeployedRevision]) -> list[DeployedRevision]:
     """The newest that have ports and memory beside each other, also if one had replaced another."""
     found: list[DeployedRevision] = []
-    for one in sorted(stopped, key=lambda one: one.ended, reverse=True):
+    for one in sorted(stopped, key=lambda one: one.served_until, reverse=True):
         if not any(_ports(one) & _ports(other) for other in found) and not _crowding(one, found):
             found.append(one)
     return found

@@ -52,6 +52,11 @@ class DeployedRevision:
         return max(container.finished_at for _, container in self.parts)
 
     @property
+    def served_until(self) -> str:
+        """When the first container that can start again ended; one that no run could reach may have ended later."""
+        return min((container.finished_at for _, container in self.kept), default=self.ended)
+
+    @property
     def replaced(self) -> frozenset[str]:
         """Hashes of all that its deploy replaced."""
         return frozenset(digest for _, container in self.parts for digest in container.replaced)

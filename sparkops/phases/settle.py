@@ -33,7 +33,7 @@ def _kept(s: Situation) -> frozenset[str]:
     keep: set[str] = set()
     for node in {member.name for member in s.revision.members}:
         here = [one for one in whole if node in {name for name, _ in one.parts}]
-        stopped = max((one for one in here if not one.runs), key=lambda one: one.ended, default=None)
+        stopped = max((one for one in here if not one.runs), key=lambda one: one.served_until, default=None)
         keep |= {one.stored.hash for one in here} & {*s.replaces} or ({stopped.stored.hash} if stopped else set())
     return frozenset(keep)
 

@@ -37,7 +37,7 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
     here = [revision for revision in deployed_revisions(facts) if wanted & revision.nodes]
     found = [revision for revision in here if revision.runs]
     newer = [revision for revision in found if not left_over(facts, revision)]
-    for revision in sorted(here, key=lambda one: one.ended, reverse=True):
+    for revision in sorted(here, key=lambda one: one.served_until, reverse=True):
         if revision.runs:
             newer.append(revision)
         elif not (_removed(revision, facts) or any(_same_place(revision, one) for one in newer)):
@@ -234,7 +234,7 @@ def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision
     if not halves:
         text = f"nothing to {purpose}: these nodes keep no stopped deployment"
         return Refused(text, hint=f"see what runs: `sparkops status`; start a model: {_first(session)}")
-    half = max(halves, key=lambda one: one.ended)
+    half = max(halves, key=lambda one: one.served_until)
     session.require(member.name for member in half.missing)
     text = f"nothing to {purpose}: {half.title} is not whole, {half.missing[0].name} lacks its container"
     return Refused(text, hint=again(session, half.stored, here))

@@ -993,6 +993,23 @@ def test_a_rollback_after_a_stop_starts_what_served_last_and_not_what_a_lost_nod
     assert lab.state() == {"a": "stopped", "b": "serving"}
 
 
+def test_a_start_brings_back_what_served_last_though_a_part_of_an_older_one_was_stopped_later(
+    lab_of: Callable[[int], Lab],
+) -> None:
+    lab = lab_of(3)
+    lab.deploy("2x-solo", "--limit", "node1,node2")
+    lab.world.lose("node2")
+    served = lab.deploy("2x-solo", "--limit", "node1,node3", "--set", "args.max-num-seqs=8")["hash"]
+    assert "the old key may still be on node2" in lab.json("key", "rotate", code=4)["error"]["hint"]
+    lab.json("stop", code=4)
+    lab.world.heal("node2")
+    lab.json("stop")
+    (shown,) = lab.json("status", code=None)["deployments"]
+    assert (shown["hash"], shown["state"]) == (served, "stopped")
+    lab.json("start")
+    assert [one["hash"] for one in lab.json("status")["deployments"] if one["state"] == "serving"] == [served]
+
+
 @pytest.mark.parametrize("limit", [(), ("--limit", "node1")])
 def test_a_part_left_behind_by_the_deploy_before_the_last_one_is_in_the_way_of_no_rollback(
     lab: Lab, limit: tuple[str, ...]

@@ -224,7 +224,7 @@ def _previous(
     session.require(member.name for one in lost for member in one.missing if member.name in session.away)
     if not running and (found := startable(candidates, serving)):
         return found
-    return [max(candidates, key=lambda one: one.ended)]
+    return [max(candidates, key=lambda one: one.served_until)]
 
 
 def _kept_elsewhere(

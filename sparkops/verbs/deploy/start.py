@@ -129,7 +129,7 @@ def _silent(session: Session, facts: Mapping[str, Facts], one: DeployedRevision)
 
 def starts(one: DeployedRevision) -> str:
     """What will be started, and when it served last."""
-    served_until = one.ended.partition(".")[0].replace("T", " ")
+    served_until = one.served_until.partition(".")[0].replace("T", " ")
     when = f", which served until {served_until} UTC" if served_until else ""
     return f"starts {one.title} as {one.stored.topology}{when}"
 
@@ -165,7 +165,7 @@ def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) ->
         return already
     if not stopped:
         raise nothing_kept(session, "start", here)
-    newest = max(stopped, key=lambda one: one.ended)
+    newest = max(stopped, key=lambda one: one.served_until)
     raise _beside(session, newest, in_the_way(newest, running), running)
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 
 from sparkops.core.facts import Facts
 from sparkops.core.situation import Choices, reads_home_key
-from sparkops.errors import Refused
+from sparkops.errors import Refused, Unreachable
 from sparkops.files.playbooks import built_in
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.prepare import API_KEY
@@ -83,13 +83,21 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
         session.about(one.stored.deployment, restarts=[one.stored.hash] if restarting else ())
     for text in _effects(restarting, turns):
         session.report.note(text)
-    for name in session.lost:
-        session.report.warn(f"{name} is not reached; if it keeps the old key, a deploy with it as first node uses that")
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
-    return Answer(document | {"rotated": changes, "restarted": restarted})
+    return Answer(document | {"rotated": changes, "restarted": restarted}, error=_not_reached(session))
+
+
+def _not_reached(session: Session) -> Unreachable | None:
+    """The error for selected nodes that keep the old key."""
+    error = session.lost.error
+    if error:
+        names = ", ".join(session.lost)
+        told = f"the old key may still be on {names}, also for a deploy with it as first node; see `sparkops status` then"
+        error.hint = "\n".join(filter(None, (error.hint, told)))
+    return error
 
 
 def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str]) -> list[str]:
