@@ -116,15 +116,20 @@ def both_up(here: Here) -> Iterator[Said]:
     hint=SET_UP,
 ).each_node
 def addresses(here: Here) -> Iterator[Said]:
+    if not any(one.ipv4 for one in used(here)):
+        raise CannotTell("no address (see the check cx7-usable)")
+    with_address = {one.port for one in used(here) if one.ipv4}
     for one in used(here):
         if one.up and not one.ipv4:
-            yield warn(f"{one.name} has no IPv4 address: the link has half of its bandwidth", evidence=_shown(here))
+            lost = "the link has half of its bandwidth" if one.port in with_address else "its cable is not used"
+            yield warn(f"{one.name} has no IPv4 address: {lost}", evidence=_shown(here))
         elif one.ipv4 and all(address.ip.is_link_local for address in one.ipv4):
             yield warn(f"{one.name} has only a link-local address, which may change", evidence=_shown(here))
     mine = {one.name for one in used(here)}
     beside = [one for port in here.facts.ports for one in port.interfaces if one.name not in mine]
     if idle := [one.name for one in beside if one.up and not one.ipv4]:
-        yield warn(f"the cable in the other QSFP port is not used: no IPv4 address on {some(idle)}", SPARE)
+        hint = SET_UP if here.s.away else SPARE  # it may lead to a node that was not reached
+        yield warn(f"the cable in the other QSFP port is not used: no IPv4 address on {some(idle)}", hint)
 
 
 @FabricCheck(

@@ -1,6 +1,7 @@
 """The key that `sparkops key` prints is the one that all that serves was given, whichever send fails."""
 
 import contextlib
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -155,6 +156,20 @@ def test_a_rotation_leaves_the_old_key_on_no_node_where_nothing_uses_it(lab: Lab
     assert old not in key_files(lab).values()
     lab.deploy("2x-solo")
     assert keys(lab) == {*key_files(lab).values()} == {lab.key()}
+
+
+def test_a_rotation_names_what_may_still_take_the_old_key_on_a_node_that_left_the_inventory(
+    lab_of: Callable[[int], Lab],
+) -> None:
+    lab = lab_of(3)
+    lab.deploy("2x-solo", "--limit", "node1,node2")
+    hosts = json.loads(lab.inventory.read_text())["all"]["hosts"]
+    lab.inventory.write_text(json.dumps({"all": {"hosts": {name: hosts[name] for name in ("node1", "node3")}}}))
+    lab.deploy("2x-solo")
+    rotated = lab.json("key", "rotate")
+    (told,) = rotated["unreachable"].items()
+    assert told[0] == "192.0.2.2"
+    assert "may still run" in told[1]
 
 
 def test_what_makes_way_for_another_key_is_told_before(lab: Lab) -> None:

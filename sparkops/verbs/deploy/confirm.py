@@ -49,8 +49,8 @@ def out_of_reach(situation: Situation) -> list[str]:
     """Warn of replaced containers that may still run, because their node did not answer."""
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     return [
-        f"{member.name} did not answer and may still run {stored.container(member)}; the next `deploy` or "
-        "`stop` that reaches the node stops it"
+        f"{member.name} ({member.address}) was not reached and may still run {stored.container(member)}; the next "
+        "`deploy` or `stop` that reaches the node stops it"
         for stored in replaced.values()
         for member in missing(situation.facts, stored)
     ]

@@ -87,7 +87,21 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
-    return Answer(document | {"rotated": changes, "restarted": restarted}, error=_not_reached(session))
+    unreachable = session.lost.reasons | _retired(session, facts)
+    done = {"rotated": changes, "restarted": restarted, "unreachable": unreachable}
+    return Answer(document | done, error=_not_reached(session))
+
+
+def _retired(session: Session, facts: Mapping[str, Facts]) -> dict[str, str]:
+    """By address that no node of the inventory has, what may still run there; an earlier run noted it."""
+    known = {node.address for node in session.inventory.nodes}
+    notes = (note for there in facts.values() for note in there.orphans if note.address not in known)
+    found = {
+        note.address: f"not in the inventory, and may still run {note.container} with the old key" for note in notes
+    }
+    for address, told in found.items():
+        session.report.warn(f"{address}: {told}")
+    return found
 
 
 def _not_reached(session: Session) -> Unreachable | None:
@@ -95,7 +109,9 @@ def _not_reached(session: Session) -> Unreachable | None:
     error = session.lost.error
     if error:
         names = ", ".join(session.lost)
-        told = f"the old key may still be on {names}, also for a deploy with it as first node; see `sparkops status` then"
+        told = (
+            f"the old key may still be on {names}, also for a deploy with it as first node; see `sparkops status` then"
+        )
         error.hint = "\n".join(filter(None, (error.hint, told)))
     return error
 
