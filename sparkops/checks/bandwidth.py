@@ -27,14 +27,14 @@ def bandwidth(s: Situation) -> Iterator[Said]:
     if not s.measured:
         raise CannotTell("no two nodes have interfaces with RDMA in one subnet")
     carried = [one for one in s.measured if one.gbps is not None]
-    if not carried:
-        raise CannotTell(s.measured[0].problem)
     yield from (good(evidence=_told(one)) for one in carried if not one.slow)
     well = {node for one in carried if not one.slow for node in one.couple.nodes}
     for where, slow in grouped((_where(one.couple, well), one) for one in carried if one.slow).items():
         problem = f"{where} carries only {min(one.gbps or 0 for one in slow):.0f} Gb/s"
         nodes = (where,) if where in s.facts else tuple(slow[0].couple.nodes)
         yield Said("warn", problem, f"on {' and '.join(sorted(nodes))}, {CURE}", "; ".join(map(_told, slow)), nodes)
+    if unknown := [one.problem for one in s.measured if one.gbps is None]:
+        raise CannotTell(unknown[0])
 
 
 def _told(one: Carried) -> str:

@@ -136,10 +136,10 @@ def split(s: Situation) -> Iterator[Said]:
         said = f"the cables do not connect {some(s.addressed.order)} as a triangle or ring"
         beside = _unknown_beside(s)
         wrong = f"find out first why {some(beside)} was not reached" if beside else "`sparkops fabric` names the cable"
-        yield fail(said, f"{_whole_ring(s, pair[0]) or wrong}; {_only(s, pair)}")
+        yield fail(said, f"{_whole_ring(s, pair[0]) or wrong}{_only(s, pair)}")
     elif s.addressed.one_network and (apart := _without_a_subnet(s)):
         said = f"the fabric addresses of {apart[0]} and {apart[1]} share no subnet"
-        group = f"; {_only(s, s.addressed.islands[0])}" if s.addressed.groups else ""
+        group = _only(s, s.addressed.islands[0]) if s.addressed.groups else ""
         yield fail(said, f"`sparkops fabric` shows which cable is where{group}")
 
 
@@ -160,8 +160,9 @@ def _by_heads(s: Situation, nodes: int) -> str | None:
 
 
 def _only(s: Situation, nodes: Sequence[str]) -> str:
-    """How to use only these nodes."""
-    return " ".join(filter(None, (f"to use only these nodes: --limit {','.join(nodes)}", _by_heads(s, len(nodes)))))
+    """How to use only these nodes, if the model can be split over them."""
+    change = _by_heads(s, len(nodes))
+    return "" if change is None else f"; to use only these nodes: --limit {','.join(nodes)} {change}".rstrip()
 
 
 def _whole_ring(s: Situation, node: str) -> str:

@@ -77,6 +77,7 @@ CAUSES = (
     Cause("cx7-one-owner", ("cx7-cabling", "cx7-pings", "cx7-one-network", "cx7-subnets", "fabric-split")),
     Cause("cx7-cabling", ("cx7-one-network", "cx7-pings", "fabric-split")),
     Cause("cx7-usable", ("cx7-rdma",)),
+    Cause("cx7-speed", ("cx7-bandwidth",)),
     Cause("cx7-one-network", ("cx7-pings", "fabric-split")),
     Cause("cx7-lan", ("cx7-pings",)),
 )

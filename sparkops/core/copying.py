@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Interface
 
 from sparkops.core.facts import Facts, Link
 from sparkops.core.facts.raw import Unread
@@ -55,8 +56,8 @@ def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[
         why = f"{sender} cannot use the fabric: {ours.reason}"
     elif isinstance(theirs, Unread):
         why = f"{receiver.name} cannot use the fabric: {theirs.reason}"
-    elif _networks(facts[sender], ours) & _networks(facts[receiver.name], theirs):
-        return Hop(sender, receiver.name, user, theirs.address, receiver.port, ours.address, True)
+    elif shared := _shared(_addresses(facts[sender], ours), _addresses(facts[receiver.name], theirs)):
+        return Hop(sender, receiver.name, user, str(shared[1].ip), receiver.port, str(shared[0].ip), True)
     else:
         why = f"the fabric addresses of {sender} and {receiver.name} are in different networks"
     own = nodes[sender].address
@@ -72,7 +73,13 @@ def origins(one: Hop, facts: Facts) -> tuple[str, ...]:
     return tuple(str(address) for address in known if not address.is_loopback)
 
 
-def _networks(facts: Facts, link: Link) -> frozenset[str]:
-    found = next((one for one in facts.interfaces if one.name == link.interface), None)
-    own = [address for address in found.ipv4 if str(address.ip) == link.address] if found else []
-    return frozenset(str(address.network) for address in own)
+def _addresses(facts: Facts, link: Link) -> list[IPv4Interface]:
+    """The address of the link, then those of all cables: in a ring, each cable has a network of its own."""
+    every = [(one.name, own) for one in facts.interfaces if one.up for own in one.ipv4]
+    first = (own for name, own in every if name == link.interface and str(own.ip) == link.address)
+    return list(dict.fromkeys((*first, *(own for port in facts.ports for one in port.usable for own in one.ipv4))))
+
+
+def _shared(ours: Sequence[IPv4Interface], theirs: Sequence[IPv4Interface]) -> Sequence[IPv4Interface]:
+    """The first addresses of both in one network; empty without any."""
+    return next(((one, other) for one in ours for other in theirs if one.network == other.network), ())

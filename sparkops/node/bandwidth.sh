@@ -14,24 +14,27 @@ command -v ib_write_bw >/dev/null 2>&1 || {
 }
 
 measure() {
-    device=$1 port=$2
-    shift 2
-    timeout 20 ib_write_bw -d "$device" -i 1 -p "$port" -F --report_gbits -D 2 "$@" 2>&1
+    limit=$1 device=$2 port=$3
+    shift 3
+    timeout --foreground "$limit" ib_write_bw -d "$device" -i 1 -p "$port" -F --report_gbits -D 2 "$@" 2>&1
 }
 
 case $1 in
     there) ;;
-    receive) measure "$2" "$3" ;;
+    receive) measure 20 "$2" "$3" ;;
     send)
-        # both begin at once, and the receiver may need a moment longer
-        tries=0
-        until said=$(measure "$2" "$3" "$4"); do
+        # both begin at once, and the receiver may need a moment longer; one that does not answer at all is not tried again
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            said=$(measure 10 "$2" "$3" "$4")
             code=$?
-            [ $((tries += 1)) -lt 10 ] || break
+            case $code in
+                0) break ;;
+                124) said="no answer from $4 port $3: a firewall?" && break ;;
+            esac
             sleep 0.5
         done
         printf '%s\n' "$said"
-        [ "$tries" -lt 10 ] || exit "$code"
+        exit "$code"
         ;;
     *) echo "bandwidth: unknown verb $1" >&2 && exit 2 ;;
 esac

@@ -7,13 +7,13 @@
 # answer a short one tells a lost link from lost large packets. To hear who is at the other end of a cable, whatever its
 # address is, all IPv6 nodes there are asked. Output: a line `sparkops-peers 1`, then for each thing asked
 # `-- EXIT BYTES ping INTERFACE ADDRESS BYTES`, `small INTERFACE ADDRESS`, `hear INTERFACE` (one address a line), `lldp` (this
-# node's name, then what a running lldpd knows; only with --among) or `gpu`, and so many bytes.
+# node's name, then what a running lldpd knows; only with --hear) or `gpu`, and so many bytes.
 # The image runs with nvidia-smi instead of its entrypoint, without network, and is removed again.
 export LC_ALL=C
 export PATH="$PATH:/usr/sbin:/sbin"
 exec </dev/null
 limit=${SPARKOPS_PROBE_LIMIT:-10}
-sudo='' among=''
+sudo='' among='' names=''
 nl='
 '
 
@@ -51,8 +51,8 @@ hear() {
 lldp() {
     command -v lldpcli >/dev/null 2>&1 || return 0
     # shellcheck disable=SC2086
-    text=$(timeout "$limit" ${sudo:+sudo -n} lldpcli -f keyvalue show neighbors 2>&1 |
-        grep -E '^lldp\.[^=]+\.(via|chassis\.name|port\.(ifname|descr))=' | head -n 64)
+    text=$(timeout "$limit" ${sudo:+sudo -n} lldpcli -f keyvalue show neighbors ports "$1" 2>&1 |
+        grep -E '^lldp\.[^=]+\.(via|chassis\.name|port\.(ifname|descr))=' | head -n 64 | cut -c1-110)
     part lldp 0 "$(uname -n)$nl$text" 70
 }
 
@@ -68,11 +68,11 @@ while [ $# -gt 0 ]; do
         --sudo) sudo=sudo ;;
         --among)
             among=$2
-            lldp &
             shift
             ;;
         --hear)
             hear "$2" &
+            names=$names${names:+,}$2
             shift
             ;;
         --ping)
@@ -87,4 +87,5 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+[ -z "$names" ] || lldp "$names" &
 wait

@@ -53,8 +53,12 @@ class DeployedRevision:
 
     @property
     def served_until(self) -> str:
-        """When the first container that can start again ended; one that no run could reach may have ended later."""
-        return min((container.finished_at for _, container in self.kept), default=self.ended)
+        """When the first container that can start again ended: one that outlived the others served nobody.
+
+        Empty if it runs and nothing of it is kept.
+        """
+        kept = (container.finished_at for _, container in self.kept)
+        return min(kept, default="" if self.runs else self.ended)
 
     @property
     def replaced(self) -> frozenset[str]:

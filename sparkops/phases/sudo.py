@@ -4,7 +4,10 @@ from dataclasses import replace
 
 from sparkops.core.plan import Action, Command, Plan, Script, Step
 
-AS_USER = ("peers", "file", "key", "memory", "facts", "keptlog", "model", "schedule", "manifest", "sudoers")
+AS_USER = (
+    *("bandwidth", "peers", "file", "key", "memory", "facts", "keptlog", "model"),
+    *("schedule", "manifest", "sudoers"),
+)
 """Scripts that never need root; `facts` calls sudo itself."""
 
 READ_AS_USER = ("job", "netplan", "relay")

@@ -1,11 +1,13 @@
 """How much the cables carry: which interfaces measure with which, and what `ib_write_bw` printed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from math import isfinite
 
 from sparkops.core.fabric.graph import End, Fabric, Segment
 from sparkops.core.facts import Port
+from sparkops.core.facts.reading import grouped
 
 SLOW_GBPS = 40.0
 """One interface of a port at 200 Gb/s carries 92 to 112 Gb/s (NVIDIA's performance guide; eugr/spark-vllm-docker), one
@@ -54,11 +56,14 @@ class Carried:
 def couples(fabric: Fabric, segments: Iterable[Segment]) -> Iterator[Couple]:
     """What to measure: each cable once, and at a switch each node with the next one; each interface for itself."""
     for segment in segments:
-        for one, other in _around(segment.ends):
-            yield from _coupled(one, fabric.ports[one], other, fabric.ports[other])
+        found = grouped((network, side) for end in segment.ends for side, network in _sides(end, fabric.ports[end]))
+        for sides in found.values():
+            nexts = (*sides[1:], *(sides[:1] if len(sides) > 2 else ()))
+            pairs = zip(sides, nexts, strict=False)
+            yield from (Couple(one, other) for one, other in pairs if one.node != other.node)
 
 
-def turns(found: Iterable[Couple]) -> list[list[Couple]]:
+def rounds(found: Iterable[Couple]) -> list[list[Couple]]:
     """What may be measured at once: no node twice."""
     lists: list[tuple[set[str], list[Couple]]] = []
     for couple in found:
@@ -77,19 +82,9 @@ def average(text: str) -> float | None:
             numbers = [float(word) for word in line.split()]
         except ValueError:
             continue
-        if len(numbers) >= 5:
+        if len(numbers) >= 5 and isfinite(numbers[3]):
             return numbers[3]
     return None
-
-
-def _around(ends: Sequence[End]) -> Iterator[tuple[End, End]]:
-    nexts = (*ends[1:], *(ends[:1] if len(ends) > 2 else ()))
-    return ((one, other) for one, other in zip(ends, nexts, strict=False) if one.node != other.node)
-
-
-def _coupled(mine: End, my: Port, theirs: End, their: Port) -> Iterator[Couple]:
-    peers = {network: side for side, network in _sides(theirs, their)}
-    return (Couple(side, peers[network]) for side, network in _sides(mine, my) if network in peers)
 
 
 def _sides(end: End, port: Port) -> Iterator[tuple[Side, IPv4Network]]:

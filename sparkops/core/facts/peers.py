@@ -77,8 +77,8 @@ def _neighbours(text: str) -> dict[str, str]:
         found[-1][1][key] = value.strip()
     return {
         interface: f"{about['chassis.name']} {about.get('port.ifname') or about.get('port.descr', '')}".strip()
-        for interface, about in found
-        if about.get("chassis.name", own) != own
+        for interface, about in reversed(found)  # of several, the first one counts
+        if about.get("chassis.name", own).partition(".")[0] != own.partition(".")[0]
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -41,11 +42,31 @@ def lint(options: PlaybookOptions, report: Ending) -> Answer:
 
 def _lint(one: VerbPlay, extra: Mapping[str, Any]) -> None:
     """Refuse what the verb refuses, but not the text of a variable that only `play` is given."""
+    given, unset = _filled(one.options, extra)
     try:
-        refuse_bad_topology(one, ask_of(one, extra or None))
+        whole = replace(one, options=given | unset)
+        return refuse_bad_topology(whole, ask_of(whole))
     except UsageError as error:
-        if "{{" not in error.message:
+        told = error.message.removeprefix(f"{one.where}: play {one.name!r}")
+        if not any(str(value) in told for value in unset.values()):
             raise
+    rest = replace(one, options=given)
+    try:
+        refuse_bad_topology(rest, ask_of(rest))
+    except UsageError as error:
+        if not any(f"missing option '--{name}'" in error.message.lower() for name in unset):
+            raise
+
+
+def _filled(options: Mapping[str, Any], extra: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options with their variables filled, and those with a variable that is not given."""
+    given, unset = dict[str, Any](), dict[str, Any]()
+    for name, value in options.items():
+        try:
+            given[name] = fill(value, extra) if isinstance(value, str) else value
+        except BadExpression:
+            unset[name] = value
+    return given, unset
 
 
 def show(options: PlaybookOptions, report: Ending) -> Answer:

@@ -41,8 +41,9 @@ def see(
     first = _situation(session, draft, facts, spans)
     asked = _second(session, first, pings=PINGS in ids, cables=CABLES in ids, deep=tried)
     met = replace(first, peers=ask_peers(session, asked)) if asked else first
-    measured = deep and BANDWIDTH in ids and met.placement.topology.kind == "cluster"
-    return replace(met, measured=measure(session, met.fabric, met.cabling)) if measured else met
+    if deep and BANDWIDTH in ids and met.placement.topology.kind == "cluster":
+        return replace(met, measured=measure(session, met.fabric, met.cabling))
+    return met
 
 
 def _facts(

@@ -15,7 +15,7 @@ from sparkops.files import bench_records, recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.verbs.recipe.list import LIKELY_NODES, fits, known_nodes, settled
+from sparkops.verbs.recipe.list import LIKELY_NODES, fits, known_nodes, most, settled
 from sparkops.verbs.recipe.options import AdviseOptions
 
 MEASURED_WITH = "openai-gpt-oss-120b"
@@ -45,6 +45,7 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
             "published": list(_published(tables, cast(Goal, options.goal))) if _alone(tables) else [],
             "not_possible": [one for one in found if one["fit"] == "no"],
             "nodes": nodes,
+            "most": list(most(recipe, len(nodes))) if nodes else [],
             "warnings": warnings,
             "measured_with": sorted({one.model for one in evidence} - {recipe.model}),
             "ceiling": list(_ceilings(recipe, possible)),

@@ -63,7 +63,7 @@ def summary(recipe: Recipe) -> Mapping[str, Any]:
 
 def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
     """Yield for each topology of so many nodes whether rules and memory allow the recipe."""
-    for topology in _topologies(recipe, nodes):
+    for topology in most(recipe, nodes):
         shape = shapes.shape(recipe, topologies.parse(topology), nodes)
         settings, findings = settled(recipe, shape)
         if refused := [finding.message for finding in findings if finding.action == "refuse"]:
@@ -73,7 +73,7 @@ def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
             yield {"topology": topology, "fit": found.fit, "reason": found.reason}
 
 
-def _topologies(recipe: Recipe, nodes: int) -> tuple[str, ...]:
+def most(recipe: Recipe, nodes: int) -> tuple[str, ...]:
     """Those that use these nodes best: as many copies as there is room for."""
     if nodes < 2:
         return ("solo",)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from sparkops.core.topology import LEAST_CLUSTER
 from sparkops.report.text import Document, How, Ink, columns, wrapped
 
 WHOSE = {"own": "your own benchmarks", "measured": "measured by others", "article": "decision table"}
@@ -50,8 +49,8 @@ def _limits(document: Document, ink: Ink) -> Iterator[str]:
     if len(nodes) == 1:
         yield f"  only solo is possible: the inventory has one node, {nodes[0]}"
     if len(nodes) > 2:
-        copies = [f"2x-solo as {len(nodes)}x-solo"]
-        copies += [f"cluster as {many}x-cluster" for many in [len(nodes) // LEAST_CLUSTER] if many > 1]
+        measured = {"solo": "2x-solo", "cluster": "cluster"}
+        copies = [f"{measured[one.partition('x-')[2]]} as {one}" for one in document["most"] if "x-" in one]
         yield f"  the sources measured two nodes; for your {len(nodes)}, read {' and '.join(copies)}"
     for model in document.get("measured_with", ()):
         yield f"  the sources measured {model}; the model of this recipe may give other results"

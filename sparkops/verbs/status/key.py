@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 from sparkops.core.facts import Facts
+from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Choices, reads_home_key
 from sparkops.errors import Refused, Unreachable
 from sparkops.files.playbooks import built_in
@@ -52,8 +53,8 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     cut = to_restart(session, facts)
     targets, nodes = _together(facts, revision, cut)
     restarting = [one for one in targets if one.runs or one.stored.hash in cut]
-    idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
     new = options.api_key or new_key()
+    idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes], new)
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
     for node, container in (part for one in targets for part in one.parts):
@@ -64,9 +65,11 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     document = {"key": new, "deployment": revision.stored.deployment}
-    changes = any(facts[node].key_digest != digest(new) for node in nodes if node in facts)
+    changes = any(facts[node].key_digest != digest(new) for node in [*nodes, *idle] if node in facts)
+    unreachable = session.lost.reasons | _retired(session, facts)
     if not changes and not any(one.kept and one.stored.hash in cut for one in restarting):
-        return Answer(document | {"rotated": False, "restarted": []})
+        same = {"rotated": False, "restarted": [], "unreachable": unreachable}
+        return Answer(document | same, error=_not_reached(session))
     for problem in (start_problem(session, facts, one, any_key=True) for one in restarting):
         if problem:
             raise problem
@@ -87,7 +90,6 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
-    unreachable = session.lost.reasons | _retired(session, facts)
     done = {"rotated": changes, "restarted": restarted, "unreachable": unreachable}
     return Answer(document | done, error=_not_reached(session))
 
@@ -95,9 +97,11 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
 def _retired(session: Session, facts: Mapping[str, Facts]) -> dict[str, str]:
     """By address that no node of the inventory has, what may still run there; an earlier run noted it."""
     known = {node.address for node in session.inventory.nodes}
-    notes = (note for there in facts.values() for note in there.orphans if note.address not in known)
+    notes = grouped((note.address, note.container) for there in facts.values() for note in there.orphans)
     found = {
-        note.address: f"not in the inventory, and may still run {note.container} with the old key" for note in notes
+        address: f"not in the inventory, and may still run {', '.join(dict.fromkeys(containers))} with the key of then"
+        for address, containers in notes.items()
+        if address not in known
     }
     for address, told in found.items():
         session.report.warn(f"{address}: {told}")
@@ -109,18 +113,20 @@ def _not_reached(session: Session) -> Unreachable | None:
     error = session.lost.error
     if error:
         names = ", ".join(session.lost)
-        told = (
-            f"the old key may still be on {names}, also for a deploy with it as first node; see `sparkops status` then"
-        )
+        told = f"the old key may still be on {names}; when it answers: `sparkops status`, then rotate to this key again"
         error.hint = "\n".join(filter(None, (error.hint, told)))
     return error
 
 
-def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str]) -> list[str]:
-    """The nodes that keep the old key where nothing runs that reads it: a later deploy would bring it back."""
+def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str], new: str) -> list[str]:
+    """The nodes that keep the old key where nothing runs that reads it: a later deploy would bring it back.
+
+    Where the key is the new one already, those that an earlier rotation did not reach: with any other key.
+    """
     old = facts[front].key_digest if front in facts else ""
-    same = (name for name in others if old and name in facts and facts[name].key_digest == old)
-    return [name for name in same if not readers(facts, [name])]
+    held = {name: facts[name].key_digest for name in others if name in facts and facts[name].key_digest}
+    left = [name for name, own in held.items() if old and (own != old if old == digest(new) else own == old)]
+    return [name for name in left if not readers(facts, [name])]
 
 
 def _effects(restarting: Sequence[DeployedRevision], turns: Sequence[Turn]) -> Iterator[str]:

@@ -68,7 +68,7 @@ def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, F
     """Return the logs of what ended last: of removed containers, whose logs were kept as files, or of stopped ones."""
     known = deployed_revisions(facts)
     stopped = [one for one in known if not one.runs and one.stored.answers_to(options.deployment)]
-    newest = max(stopped, key=lambda one: one.served_until, default=None)
+    newest = max(stopped, key=lambda one: one.ended, default=None)
     if removed := _kept_logs(options, session, facts, after=seconds(newest.ended) if newest else 0.0):
         return removed
     parts = newest.parts if newest else ()

@@ -3,7 +3,7 @@
 from ipaddress import IPv4Interface
 
 from sparkops.core.fabric import End, Fabric, Segment
-from sparkops.core.fabric.bandwidth import average, couples, turns
+from sparkops.core.fabric.bandwidth import average, couples, rounds
 from sparkops.core.facts import Interface, Port, Rdma
 
 TABLE = """
@@ -26,11 +26,11 @@ def port(number: int, subnets: str) -> Port:
 
 
 def measured(*segments: str, ports: dict[str, str]) -> list[list[str]]:
-    """The turns; a segment is a text of nodes' letters, a node's port stands in each segment that names it."""
+    """The rounds; a segment is a text of nodes' letters, a node's port stands in each segment that names it."""
     ends = {name: End(name, f"p{at}") for at, name in enumerate(ports)}
     known = {end: port(at, ports[name]) for at, (name, end) in enumerate(ends.items(), start=1)}
     cabled = tuple(Segment(tuple(ends[name] for name in segment.split("-")), True) for segment in segments)
-    return [[str(couple) for couple in turn] for turn in turns(couples(Fabric(known, cabled), cabled))]
+    return [[str(couple) for couple in turn] for turn in rounds(couples(Fabric(known, cabled), cabled))]
 
 
 def test_each_interface_of_a_cable_is_measured_in_its_own_turn() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from sparkops.core.choice import Wanted, choose
+from sparkops.core.copying import hop
 from sparkops.core.fabric import cabling_of, graph
 from sparkops.core.fabric.address_pool import POOL
 from sparkops.core.fabric.addressing import InterfaceSetting, lacking
@@ -15,6 +16,7 @@ from sparkops.core.fabric.miscabling import miscablings, unsure
 from sparkops.core.fabric.netplan import addresses, merged, readable
 from sparkops.core.facts import Facts, Peers, absent
 from sparkops.core.facts.network import Address
+from sparkops.core.inventory import Node
 from support import golden
 
 NETDEVS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
@@ -161,3 +163,24 @@ def test_a_file_keeps_its_lines_and_one_that_a_person_changed_is_left_alone() ->
         assert not readable(changed)
     assert readable("")
     assert [*map(str, addresses(both))] == ["10.0.1.1/24", "10.0.2.1/24", "10.0.2.1/24"]
+
+
+RING = """
+node1 p0=a:10.0.1.1,10.0.2.1 p1=d:10.0.7.1,10.0.8.1
+node2 p0=b:10.0.3.2,10.0.4.2 p1=a:10.0.1.2,10.0.2.2
+node3 p0=c:10.0.5.3,10.0.6.3 p1=b:10.0.3.3,10.0.4.3
+node4 p0=d:10.0.7.4,10.0.8.4 p1=c:10.0.5.4,10.0.6.4
+"""
+
+
+def test_neighbours_of_a_ring_copy_over_the_cable_between_them() -> None:
+    plugged = plugs(RING.strip())
+    names = list(dict.fromkeys(one.node for one in plugged))
+    known = {name: facts([one for one in plugged if one.node == name], deaf=False) for name in names}
+    nodes = {name: Node(name, f"192.0.2.{at}") for at, name in enumerate(names, 1)}
+    ways = [hop(one, nodes[other], known, nodes) for one, other in zip(names, (*names[1:], names[0]), strict=True)]
+    assert [(way.bind, way.address, way.fabric) for way in ways] == [
+        ("10.0.1.1", "10.0.1.2", True), ("10.0.3.2", "10.0.3.3", True),
+        ("10.0.5.3", "10.0.5.4", True), ("10.0.7.4", "10.0.7.1", True),
+    ]  # fmt: skip
+    assert not hop("node1", nodes["node3"], known, nodes).fabric, "no cable connects them"

@@ -43,7 +43,7 @@ lldp.enp1s0f0np0.chassis.name=crs812
 lldp.enp1s0f0np0.port.ifname=qsfp56-dd-1-1
 lldp.enp1s0f0np0.port.descr=QSFP56 1
 lldp.enp1s0f0np0.via=LLDP
-lldp.enp1s0f0np0.chassis.name=THIS
+lldp.enp1s0f0np0.chassis.name=THIS.lan
 lldp.enp1s0f0np0.port.ifname=enP2p1s0f0np0
 lldp.enP7s7.via=LLDP
 lldp.enP7s7.chassis.name=office
@@ -53,11 +53,14 @@ END
 
 
 def test_what_lldp_names_is_read_but_not_this_node_itself(node):
-    node.tool("lldpcli", LLDP.replace("THIS", platform.node()))
+    node.tool("lldpcli", LLDP.replace("THIS", platform.node().partition(".")[0]))
     node.tool("ping", PING)
-    assert told(node, "--among", "").lldp == {"enp1s0f0np0": "crs812 qsfp56-dd-1-1", "enP7s7": "office port 12"}
+    assert told(node, "--hear", "enp1s0f0np0").lldp == {
+        "enp1s0f0np0": "crs812 qsfp56-dd-1-1",
+        "enP7s7": "office port 12",
+    }
     node.tool("lldpcli", "echo 'unable to connect to socket' >&2; exit 1")
-    assert told(node, "--among", "").lldp == {}
+    assert told(node, "--hear", "enp1s0f0np0").lldp == {}
 
 
 def test_large_packets_that_are_lost_are_told_from_a_lost_link(node):

@@ -123,7 +123,12 @@ def test_a_variable_in_an_option_is_not_what_its_command_refuses(lint):
     assert lint(block)[0] == 0
     assert lint(block, "-e", "t=cluster", "-e", "wait=5m", "-e", "p=8001")[0] == 0
     assert "no such topology" in lint(block, "-e", "t=clutser", "-e", "wait=5m", "-e", "p=8001")[1]
-    assert "'{{" not in lint("- run: deploy\n  with: {topology: '{{ t }}', nonsense: 1}")[1]
+    assert lint(block, "-e", "t=cluster")[0] == 0, "the others may be given later"
+    for options in ("nonsense: 1", "nonsense: '{{ x }}'", "stall: '{{ x }}', port: abc", "port: abc, stall: '{{ x }}'"):
+        code, said = lint(f"- name: deploy {{{{ t }}}}\n  run: deploy\n  with: {{topology: '{{{{ t }}}}', {options}}}")
+        assert (code, "nonsense" in said or "abc" in said) == (2, True), (options, said)
+    assert lint("- run: deploy\n  with: {stall: '{{ x }}'}")[0] == 2, "the topology is missing"
+    assert lint("- run: '{{ x }}'")[0] == 2
 
 
 def test_names_that_the_command_line_will_give_are_given_to_lint_too(lint):
