@@ -79,7 +79,7 @@ def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs, t
 def of_keys(one: DeployedRevision, facts: Mapping[str, Facts], typed: str) -> Iterator[Finding]:
     """API keys that differ, so that the proxy uses only some of its servers."""
     if nodes := unlike_keys(one, facts):
-        text = UNLIKE_KEYS.format(" and ".join(nodes))
+        text = UNLIKE_KEYS.format(" and ".join(nodes)) + (", so the proxy uses only some servers" if one.runs else "")
         yield Finding("keys-differ", "warn", text, "", ONE_KEY.format(typed), node=nodes[0])
 
 
