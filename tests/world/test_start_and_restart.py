@@ -105,6 +105,7 @@ def test_a_rollback_to_a_name_that_serves_elsewhere_names_what_is_kept(lab: Lab)
     lab.deploy("solo", "--limit", "node2")
     error = lab.json("rollback", GPT, code=3)["error"]
     assert re.search(rf"where {GPT} \w+ runs; but {GPT} \w+ was stopped on node1$", error["message"])
+    assert re.match(rf"to stop {QWEN} \w+ and go back: `", error["hint"])
     lab.cli(*shlex.split(error["hint"].split("`")[1])[3:], code=0)
     assert lab.state() == {GPT: "serving", QWEN: "stopped"}
     assert {node for node, _ in lab.running()} == {"node1", "node2"}

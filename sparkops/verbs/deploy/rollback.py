@@ -237,7 +237,9 @@ def _kept_elsewhere(
         return None
     where = " and ".join(dict.fromkeys(node for node, _ in found[0].kept))
     text = f"nothing to roll back to where {running[0].title} runs; but {found[0].title} was stopped on {where}"
-    return Refused(text, hint=go_back(session, found[0].stored))
+    others = in_the_way(found[0], [one for one in everything if one.runs])
+    stopping = f"to stop {', '.join(one.title for one in others)} and " if others else ""
+    return Refused(text, hint=f"{stopping}{go_back(session, found[0].stored)}")
 
 
 def _replaced_all(
