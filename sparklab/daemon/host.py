@@ -81,7 +81,8 @@ class Host:
             try:
                 self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
             except OSError as error:
-                hint = "stop what listens there, such as a deployment: `sparkops -i lab stop`"
+                stop = f"sparkops -i lab stop --limit {self.node.name}"
+                hint = f"stop what listens there, such as a deployment: `{stop}`"
                 raise LabError(f"port {API_PORT} of {self.node.name} is in use", hint) from error
 
     def drop(self, *addresses: str) -> None:
