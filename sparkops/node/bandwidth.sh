@@ -29,7 +29,7 @@ case $1 in
             code=$?
             case $code in
                 0) break ;;
-                124) said="no answer from $4 port $3: a firewall?" && break ;;
+                124) said="no answer from $4 port $3: a firewall?" code=1 && break ;;
             esac
             sleep 0.5
         done

@@ -23,6 +23,14 @@ def test_a_sender_gives_up_with_what_the_tool_said(node):
     assert (ended.returncode, ended.stdout) == (7, "No such device\n")
 
 
+def test_a_receiver_that_does_not_answer_at_all_is_asked_once(node):
+    node.tool("timeout", 'echo asked >>"$HOME/asked"; exit 124')
+    node.tool("ib_write_bw", "")
+    ended = node.run("bandwidth", "send", "rocep1s0f0", "18515", "192.0.2.2")
+    assert (ended.returncode, ended.stdout) == (1, "no answer from 192.0.2.2 port 18515: a firewall?\n")
+    assert (node.home / "asked").read_text() == "asked\n"
+
+
 def test_a_node_without_the_tool_says_so(node):
     ended = node.run("bandwidth", "there")
     assert (ended.returncode, ended.stderr) == (127, "ib_write_bw: not found\n")
