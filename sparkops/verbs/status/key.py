@@ -54,7 +54,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     targets, nodes = _together(facts, revision, cut)
     restarting = [one for one in targets if one.runs or one.stored.hash in cut]
     new = options.api_key or new_key()
-    idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes], new)
+    idle = _also_with(facts, front_of(revision).name, [name for name in session.names if name not in nodes])
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
     for node, container in (part for one in targets for part in one.parts):
@@ -65,7 +65,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     document = {"key": new, "deployment": revision.stored.deployment}
-    changes = any(facts[node].key_digest != digest(new) for node in [*nodes, *idle] if node in facts)
+    changes = any(facts[node].key_digest != digest(new) for node in nodes if node in facts)
     unreachable = session.lost.reasons | _retired(session, facts)
     if not changes and not any(one.kept and one.stored.hash in cut for one in restarting):
         same = {"rotated": False, "restarted": [], "unreachable": unreachable}
@@ -113,20 +113,16 @@ def _not_reached(session: Session) -> Unreachable | None:
     error = session.lost.error
     if error:
         names = ", ".join(session.lost)
-        told = f"the old key may still be on {names}; when it answers: `sparkops status`, then rotate to this key again"
+        told = f"the old key may still be on {names}, also for a deploy that begins there: see `sparkops status`"
         error.hint = "\n".join(filter(None, (error.hint, told)))
     return error
 
 
-def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str], new: str) -> list[str]:
-    """The nodes that keep the old key where nothing runs that reads it: a later deploy would bring it back.
-
-    Where the key is the new one already, those that an earlier rotation did not reach: with any other key.
-    """
+def _also_with(facts: Mapping[str, Facts], front: str, others: Iterable[str]) -> list[str]:
+    """The nodes that keep the old key where nothing runs that reads it: a later deploy would bring it back."""
     old = facts[front].key_digest if front in facts else ""
-    held = {name: facts[name].key_digest for name in others if name in facts and facts[name].key_digest}
-    left = [name for name, own in held.items() if old and (own != old if old == digest(new) else own == old)]
-    return [name for name in left if not readers(facts, [name])]
+    same = (name for name in others if old and name in facts and facts[name].key_digest == old)
+    return [name for name in same if not readers(facts, [name])]
 
 
 def _effects(restarting: Sequence[DeployedRevision], turns: Sequence[Turn]) -> Iterator[str]:
