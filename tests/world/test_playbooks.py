@@ -257,3 +257,9 @@ def test_after_a_kill_all_nodes_of_the_play_count_as_failed(tmp_path: Path, writ
     assert set(counts(lab.json("play", book, "--limit", "@last-failed", "--check"))) == {"node1", "node2"}
     lab.cli("play", book, "--limit", "@last-failed", code=0)
     assert "no node failed" in lab.cli("play", book, "--limit", "@last-failed", code=2).err
+
+
+def test_a_command_that_ends_with_a_code_of_its_own_ends_the_play_with_it(lab: Lab, written: Written) -> None:
+    error = lab.json("play", written("- {run: status, with: {strict: true}}\n"), code=5)["error"]
+    assert error["message"] == "status ended with exit code 5"
+    assert error["hint"].endswith("status` says why")

@@ -15,7 +15,7 @@ from sparkops.core.playbook.uses import names
 from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
 from sparkops.core.schema import did_you_mean, one_line
 from sparkops.core.target import Target
-from sparkops.errors import Ambiguous, Refused, SparkopsError, UsageError
+from sparkops.errors import Ambiguous, Interrupted, Refused, SparkopsError, StepFailed, Unreachable, UsageError
 from sparkops.files import inventory, playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -141,7 +141,7 @@ class _Playing:
         self.report.show_answer(verb, answer)
         self.documents.append({"name": one.name, "verb": verb, "document": dict(answer.document)})
         if answer.error or answer.exit_code:
-            raise answer.error or SparkopsError(f"{verb} ended with exit code {answer.exit_code}")
+            raise answer.error or _ended(verb, answer.exit_code)
 
     def _told(self, one: VerbPlay, ask: Invocation, error: SparkopsError) -> SparkopsError:
         """The error of a verb as one of its play, whose nodes its advice is about."""
@@ -154,6 +154,14 @@ class _Playing:
         text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
         hint = SELECT if isinstance(error, Ambiguous) else hint
         return UsageError(text, node=error.node, step=error.step, hint=hint or None)
+
+
+def _ended(verb: str, code: int) -> SparkopsError:
+    """The error of a verb that only says by its exit code what it found, such as `status`."""
+    if code == Interrupted.exit_code:
+        return Interrupted()
+    kind = Unreachable if code == Unreachable.exit_code else StepFailed
+    return kind(f"{verb} ended with exit code {code}", hint=f"the output of `sparkops {verb}` says why")
 
 
 def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
