@@ -11,7 +11,7 @@ from sparklab.layout import USER, here
 from sparklab.tools import power
 from sparklab.tools.say import fail, out
 
-ACTIVE = "docker ssh sshd cron containerd systemd-timesyncd nvidia-persistenced avahi-daemon earlyoom"
+ACTIVE = "docker ssh sshd containerd systemd-timesyncd nvidia-persistenced avahi-daemon earlyoom"
 PROFILES = "netplan-enP7s7:802-3-ethernet:yes:enP7s7\nlo:loopback:no:lo\ndocker0:bridge:no:docker0"
 """The fabric is netplan's, the rest NetworkManager's."""
 
@@ -74,6 +74,10 @@ def systemctl(words: list[str]) -> int:
             return _switch(verb, names, now="--now" in words)
         case "reboot":
             return power.reboot()
+        case "status" if names:
+            for name in names:
+                out(f"{name}.service\n     Active: {'active (running)' if active(name) else 'inactive (dead)'}")
+            return 0 if all(map(active, names)) else 3
         case "is-system-running":
             out("running")
         case "get-default":

@@ -84,6 +84,7 @@ set_entry() {
     fi
     { printf '%s\n' "$line" && cat "$folder/rest"; } >"$folder/new" || exit
     write_table
+    touch "$script" # its time tells since when the entry should run
     echo "set: $line"
 }
 

@@ -1,10 +1,9 @@
 """`cache`: drop the page cache, schedule that by cron, show the schedule, install the sudoers rule."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sparkops.core.facts import Facts, Scheduled, Unread
+from sparkops.core.facts import Facts, Unread
 from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
 from sparkops.core.printable import last_lines
@@ -19,13 +18,11 @@ from sparkops.session.execute import attempt
 from sparkops.session.open import alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
-from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, PERMIT, last_run, may, odd, plan, row
+from sparkops.verbs.cache.schedule import CRON_HINT, PERMIT, last_run, may, odd, plan, row
 
-HALF_AN_HOUR = 1800
 READ = "clock,id,sudo,schedule"
 """The probes that these verbs need."""
 
-CRON_HINT = "use the cron of this machine instead: let it run `sparkops cache drop --quiet`"
 SUDO_HINT = "add --ask-become-pass, or write the rule above as root"
 NOTHING = "the login user is not allowed to drop the page cache, and the node has no model files"
 
@@ -75,24 +72,14 @@ def status(options: NodesOptions, report: Report) -> Answer:
         rows = [row(name, facts) for name, facts in found.items()]
         same = all(plan(entry) == plan(rows[0]) for entry in rows)
         for entry in rows:
-            entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
+            if not same and not entry["problem"]:
+                entry["problem"], entry["hint"] = odd(entry, rows)
         trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
         error = None
         if trouble:
-            barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
             first = next(entry for entry in rows if entry["problem"])
-            more = first["problem"] == MOST_HAVE_NONE
-            hint = f"remove it: `sparkops cache unschedule --limit {first['name']}`" if more else _again(rows)
-            error = StepFailed(trouble[0], hint=CRON_HINT if barred else hint)
+            error = StepFailed(trouble[0], hint=first["hint"])
         return session.answer({"nodes": rows, "same": same}, error)
-
-
-def _again(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How to set the schedule again on every node, as the first node that works has it."""
-    works = next((row for row in rows if row["every_seconds"] and not row["problem"]), {})
-    when = f" --when '{works['when']}'" if works.get("when") else ""
-    minutes = works.get("every_seconds", HALF_AN_HOUR) // 60
-    return f"set the schedule again on every node: `sparkops cache schedule --every {minutes}m{when}`"
 
 
 def permit(options: ConfirmOptions, report: Report) -> Answer:

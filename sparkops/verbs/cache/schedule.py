@@ -15,9 +15,10 @@ def row(name: str, facts: Facts) -> dict[str, Any]:
     found = facts.schedule
     if isinstance(found, Unread):
         unknown = dict.fromkeys(("installed", "entry", "every_seconds", "when", "last"))
-        return {"name": name, **unknown, "permitted": may(facts), "problem": found.reason}
+        return {"name": name, **unknown, "permitted": may(facts), "problem": found.reason, "hint": ""}
     now = None if isinstance(facts.clock, Unread) else facts.clock.seconds
     every = periods.every(found.line) if found.line and found.installed else None
+    problem, hint = _problem(name, found, every, now)
     return {
         "name": name,
         "installed": found.installed,
@@ -26,28 +27,47 @@ def row(name: str, facts: Facts) -> dict[str, Any]:
         "when": _when(found.line),
         "permitted": may(facts),
         "last": last_run(found.last, now),
-        "problem": _problem(found, every, now),
+        "problem": problem,
+        "hint": hint,
     }
 
 
 PERMIT = "install the sudoers rule that allows it: `sparkops cache permit --ask-become-pass`"
+CRON_HINT = "use the cron of this machine instead: let it run `sparkops cache drop --quiet`"
+HALF_AN_HOUR = 1800
 
 
-def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
-    """Return why the schedule does not work; empty if it works."""
+def again(like: Mapping[str, Any]) -> str:
+    """How to set the schedule again on every node as one has it."""
+    when = f" --when {shlex.quote(like['when'])}" if like.get("when") else ""
+    minutes = (like.get("every_seconds") or HALF_AN_HOUR) // 60
+    return f"set the schedule again on every node: `sparkops cache schedule --every {minutes}m{when}`"
+
+
+def _problem(name: str, found: Scheduled, every: int | None, now: float | None) -> tuple[str, str]:
+    """Return why the schedule does not work, and what to do; empty if it works."""
     ours = hashlib.sha256(script_text("cache").encode()).hexdigest()
-    line, last = found.line or "", found.last
-    problems = {
-        f"the crontab cannot be used: {found.barred}": bool(found.barred),
-        "the crontab entry is commented out": line.startswith("#"),
-        "the script that the crontab entry runs is missing": bool(line) and not found.script,
-        "the script on the node comes from another version of sparkops": bool(line) and found.script != ours,
-        _silence(found, every, now): found.installed,
-        f"the last run had no right to drop the page cache; {PERMIT}": found.installed
-        and last is not None
-        and "no right" in last.how,
-    }
-    return next((text for text, holds in problems.items() if text and holds), "")
+    line, last, silence = found.line or "", found.last, _silence(found, every, now)
+    entry = line.lstrip("# ")
+    reset = again({"every_seconds": periods.every(entry), "when": _when(entry)})
+    look = f"see what cron does: `sparkops run --limit {name} -- systemctl status cron`"
+    problems = (
+        (bool(found.barred), f"the crontab cannot be used: {found.barred}", CRON_HINT),
+        (line.startswith("#"), "the crontab entry is commented out", reset),
+        (bool(line) and not found.script, "the script that the crontab entry runs is missing", reset),
+        (
+            bool(line) and found.script != ours,
+            "the script on the node comes from another version of sparkops",
+            reset,
+        ),
+        (found.installed and bool(silence), silence, look),
+        (
+            found.installed and last is not None and "no right" in last.how,
+            f"the last run had no right to drop the page cache; {PERMIT}",
+            PERMIT,
+        ),
+    )
+    return next(((text, hint) for holds, text, hint in problems if holds), ("", ""))
 
 
 def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
@@ -82,26 +102,26 @@ def _when(line: str | None) -> str | None:
         return None
 
 
-MOST_HAVE_NONE = "a crontab entry, but most nodes have none"
-
-
 def plan(entry: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """When the node's entry drops the cache; None without one. Nodes may have different model directories."""
     line = entry["entry"]
     return None if line is None else (line.split()[:5], entry["when"])
 
 
-def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how the node's entry differs from that of most nodes; empty if it does not."""
+def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return how the node's entry differs from that of most nodes, and what to do; empty if it does not."""
     lines = [plan(other) for other in rows]
     most = max(lines, key=lines.count)
+    works = [one for one in rows if one["every_seconds"]]
+    like = next((one for one in works if plan(one) == most), next(iter(works), {}))
     if plan(entry) == most:
-        return ""
+        return "", ""
     if most is None and 2 * lines.count(None) > len(lines):
-        return MOST_HAVE_NONE
+        remove = f"remove it: `sparkops cache unschedule --limit {entry['name']}`"
+        return "a crontab entry, but most nodes have none", remove
     if entry["entry"] is None:
-        return "no crontab entry, but other nodes have one"
-    return "the crontab entry differs from the entry on most nodes"
+        return "no crontab entry, but other nodes have one", again(like)
+    return "the crontab entry differs from the entry on most nodes", again(like)
 
 
 def may(facts: Facts) -> bool | None:

@@ -27,11 +27,10 @@ A_DAY = 86_400.0
 def of_node(node: str, facts: Facts, runs: str) -> Iterator[Finding]:
     """Warnings about one node; `runs` is the log of its scheduled cache drops."""
     yield from watched(node, facts, CHECKS)
-    if problem := row(node, facts)["problem"] if isinstance(facts.schedule, Scheduled) else "":
-        hint = "see `sparkops cache status`; set it again: `sparkops cache schedule --every 30m`"
-        yield Finding(
-            "cache-schedule", "warn", f"the scheduled cache drop does not work: {problem}", "", hint, node=node
-        )
+    entry = row(node, facts)
+    if entry["problem"] and isinstance(facts.schedule, Scheduled):
+        text = f"the scheduled cache drop does not work: {entry['problem']}"
+        yield Finding("cache-schedule", "warn", text, "", entry["hint"], node=node)
     room = facts.memory.available_kib
     if 0 < room < TROUBLE_KIB:
         text = f"only {gib(room)} of memory is available; with less than {gib(TROUBLE_KIB)} a GB10 freezes"

@@ -1,5 +1,6 @@
 """Our one entry in a crontab that belongs to somebody else."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -75,6 +76,15 @@ def test_another_period_changes_the_one_entry(cron: NodeShell) -> None:
     lines = (table(cron) or b"").decode().splitlines()
     assert lines[1:] == ["1 1 * * * true"]
     assert re.fullmatch(r"0 \* \* \* \* /bin/sh .*100\\%.* # sparkops: cache schedule", lines[0])
+
+
+def test_another_period_counts_from_now_and_the_same_one_from_before(cron: NodeShell) -> None:
+    set_it(cron)
+    os.utime(script(cron), (1000, 1000))
+    set_it(cron)
+    assert script(cron).stat().st_mtime == 1000
+    set_it(cron, "* * * * *", "", "", "", "")
+    assert script(cron).stat().st_mtime > 1000
 
 
 def test_what_cron_runs_is_what_was_meant(cron: NodeShell) -> None:
