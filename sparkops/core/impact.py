@@ -88,6 +88,10 @@ def told(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The impact in words, from its JSON document: rows of a label and a text."""
     for one in document["replaces"]:
         yield "replaces", f"{one['deployment']} as {one['topology']} ({str(one['hash'])[:8]})"
+    for one in document["ends"]:
+        answers = f"; {', '.join(one['urls'])} stops answering" if one["urls"] else ""
+        rest = f"{one['deployment']} ({one['hash'][:8]}) on {', '.join(one['nodes'])}"
+        yield "ends", f"the rest of {rest}, which an earlier run could not reach{answers}"
     tokens, longer = document.get("context"), document.get("longer_context")
     more = f" (--recipe {longer['recipe']} has {longer['context']})" if longer else ""
     context = f"{tokens} tokens of context{more}" if tokens else "the model's whole context"

@@ -927,6 +927,22 @@ def test_a_left_over_part_is_no_target_that_hinders_a_rollback(lab_of: Callable[
     assert lab.json("rollback", "--limit", "node1")["deployment"] == "b"
 
 
+def test_a_deploy_says_what_it_ends_on_a_node_that_it_does_not_use(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("2x-solo", "--limit", "node2,node3")
+    lab.world.lose("node2")
+    lab.deploy("solo", "--name", "instead", "--limit", "node3")
+    lab.world.heal("node2")
+    options = ("solo", "--name", "other", "--limit", "node1,node2")
+    planned = lab.json("plan", "--topology", *options)
+    assert (planned["placement"]["free"], planned["impact"]["replaces"]) == (["node2"], [])
+    (left,) = planned["impact"]["ends"]
+    assert (left["deployment"], left["nodes"]) == (GPT, ["node2"])
+    assert f"{left['urls'][0]} stops answering" in lab.cli("plan", "--short", "--topology", *options).out
+    assert "which an earlier run could not reach" in lab.cli("deploy", "--topology", *options, code=0).err
+    assert lab.json("plan", "--topology", *options)["impact"]["ends"] == []
+
+
 @pytest.mark.parametrize("cut_off_at", [0, *range(4, 17, 2)])
 def test_a_rollback_brings_back_whole_what_a_deploy_replaced_that_could_not_reach_a_node(
     lab_of: Callable[[int], Lab], cut_off_at: int

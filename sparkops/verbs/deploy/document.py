@@ -12,7 +12,8 @@ from sparkops.core.plan import Plan, described
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
-from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.orphans import left_over
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.verbs.deploy.compile import Compiled
 from sparkops.verbs.deploy.longer_context import longer_context
 
@@ -98,6 +99,7 @@ def impact(compiled: Compiled) -> dict[str, Any]:
             {"deployment": one.deployment, "topology": one.topology, "hash": one.hash, "model": one.served}
             for one in found.replaced
         ],
+        "ends": [_left_over(one) for one in _left_behind(compiled.situation)],
         "urls": list(found.service.urls),
         "model": found.service.model,
         "context": found.service.context,
@@ -105,6 +107,22 @@ def impact(compiled: Compiled) -> dict[str, Any]:
         "clients": list(found.changes),
         "seconds": found.seconds,
         "in_turns": found.in_turns,
+    }
+
+
+def _left_behind(s: Situation) -> list[DeployedRevision]:
+    """Return what still runs only because an earlier run could not reach it, and what this one ends."""
+    kept = {s.revision.hash, *(stored.hash for _, stored, _ in s.replaced)}
+    return [one for one in deployed_revisions(s.facts) if left_over(s.facts, one) and one.stored.hash not in kept]
+
+
+def _left_over(one: DeployedRevision) -> dict[str, Any]:
+    fronts = {container.name for _, container in one.running}
+    return {
+        "deployment": one.stored.deployment,
+        "hash": one.stored.hash,
+        "nodes": list(dict.fromkeys(node for node, _ in one.running)),
+        "urls": [f"{api_url(it)}/v1" for it in one.stored.fronts if one.stored.container(it) in fronts],
     }
 
 
