@@ -1,9 +1,7 @@
 """Names of deployments that a run saw on an inventory's nodes, so that Tab completes them without a connection."""
 
 import contextlib
-import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from sparkops.errors import UsageError
 from sparkops.files import state
@@ -27,7 +25,7 @@ def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:
     after = before | {node: sorted(set(names)) for node, names in found.items()}
     if after != before:
         with contextlib.suppress(UsageError):
-            state.write_json(KIND, _name(inventory), after)
+            state.write_json(KIND, state.of_inventory(inventory), after)
 
 
 def add(inventory: str, nodes: Iterable[str], name: str) -> None:
@@ -37,9 +35,5 @@ def add(inventory: str, nodes: Iterable[str], name: str) -> None:
 
 
 def _read(inventory: str) -> dict[str, list[str]]:
-    known = state.read(KIND, _name(inventory))
+    known = state.read(KIND, state.of_inventory(inventory))
     return known if isinstance(known, dict) else {}
-
-
-def _name(inventory: str) -> str:
-    return hashlib.sha256(str(Path(inventory).resolve()).encode()).hexdigest()[:16]

@@ -1,5 +1,6 @@
 """Files that sparkops keeps on the control machine; all state of nodes is on the nodes."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -17,6 +18,11 @@ def folder(kind: str) -> Path:
     named = os.environ.get("XDG_STATE_HOME") or ""
     base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "state"
     return base / "sparkops" / kind
+
+
+def of_inventory(source: str) -> str:
+    """The name of the file that belongs to an inventory."""
+    return hashlib.sha256(str(Path(source).resolve()).encode()).hexdigest()[:16]
 
 
 def write(kind: str, name: str, text: str) -> Path:

@@ -1,5 +1,6 @@
 """What a check leaves alone and what no transcript shows of plays; the rest is typed in `transcripts/books.txt`."""
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
@@ -64,16 +65,20 @@ EVERYTHING = """
 - {run: rollback}
 - {run: key rotate}
 - {run: cleanup, with: {yes: true}}
+- {run: preflight, with: {fix: true, yes: true}}
+- {run: fabric}
 """
 
 
 def test_a_check_of_everything_leaves_the_nodes_as_they_are_and_takes_no_lock(lab: Lab, written: Written) -> None:
     lab.deploy("cluster")
+    lab.fault("node1", "page-cache-full")
     before, locks = held(lab), lab.world.locks
     lab.mark()
     checked = lab.json("play", written(EVERYTHING), "--check")
     assert checked["recap"][0]["changed"] >= 4
     assert [one.get("verb") for one in checked["plays"]].count("plan") == 1
+    assert [one.get("decided") for one in checked["plays"][-2:]] == ["in the run", None]
     assert (lab.changed(), lab.world.locks) == ([], locks)
     assert held(lab) == before
 
@@ -247,6 +252,20 @@ def test_after_a_batch_that_failed_the_rest_can_be_run_with_the_failed_nodes(
     assert set(counts(again)) == {fails, left, "node3"}
     alone = lab.cli("play", book, "--limit", "node1", code=0)
     assert "has nothing to do: none of its hosts is selected" in alone.err
+
+
+def test_the_nodes_that_failed_are_those_of_their_inventory(tmp_path: Path, written: Written) -> None:
+    """Another fleet may have other machines under the same names, and its plays forget nothing of this one."""
+    lab = Lab(tmp_path, world=sparks(prefix="node", commands=COMMANDS))
+    bad, good = written("- {hosts: node1, steps: [{command: ['false']}]}\n"), lab.inventory.with_name("good.yml")
+    good.write_text("- steps: [{command: ['true']}]\n")
+    mine, other = lab.inventory, shutil.copy(lab.inventory, lab.inventory.with_name("other.yml"))
+    lab.cli("play", bad, code=5)
+    lab.inventory = Path(other)
+    assert str(other) in lab.json("play", good, "--limit", "@last-failed", code=2)["error"]["message"]
+    lab.cli("play", good, code=0)
+    lab.inventory = mine
+    assert set(counts(lab.json("play", good, "--limit", "@last-failed"))) == {"node1"}
 
 
 def test_after_a_kill_all_nodes_of_the_play_count_as_failed(tmp_path: Path, written: Written) -> None:

@@ -16,7 +16,7 @@ from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
 from sparkops.core.schema import did_you_mean, one_line
 from sparkops.core.target import Target
 from sparkops.errors import Ambiguous, Interrupted, Refused, SparkopsError, StepFailed, Unreachable, UsageError
-from sparkops.files import inventory, playbooks, state
+from sparkops.files import inventory, last_failed, playbooks
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import selected
@@ -25,7 +25,10 @@ from sparkops.verbs.play.playbooks import ask_of, listing, refuse_bad_topology, 
 from sparkops.verbs.play.steps import first, hosts_of, play_steps
 
 LAST_FAILED = "@last-failed"
-READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "cache status", "bench list")
+READS = (
+    *("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "history", "fabric"),
+    *("cache status", "bench list", "image list", "image verify", "model list", "model verify"),
+)
 """Verbs that only read, so `--check` runs them."""
 
 SELECT = "select the nodes of one of them: --limit NODES"
@@ -71,7 +74,7 @@ class _Playing:
     def answer(self) -> Answer:
         if not self.options.check:
             with contextlib.suppress(UsageError):  # the end of the play tells of it
-                state.write_json("plays", "last-failed", [self.options.where.limit or "all"])
+                self._keep([self.options.where.limit or "all"])
         for number, one in enumerate(self.book.plays):
             self.report.note(f"play: {one.name}")
             try:
@@ -95,9 +98,12 @@ class _Playing:
     def _remember(self, failed: list[str]) -> None:
         """Keep the nodes for `--limit @last-failed`; the play has ended, whether this succeeds or not."""
         try:
-            state.write_json("plays", "last-failed", failed)
+            self._keep(failed)
         except UsageError as error:
             self.report.warn(f"`--limit {LAST_FAILED}` does not know this run: {error.message}")
+
+    def _keep(self, failed: list[str]) -> None:
+        last_failed.keep(inventory.inventory(self.options.where.inventory).source, failed)
 
     def _leave_out(self, plays: Sequence[Play]) -> None:
         """Say that these plays did not run, and note on which nodes."""
@@ -128,7 +134,7 @@ class _Playing:
         verb = ask.verb
         if self.options.check and verb == "deploy":
             verb = "plan"
-        if self.options.check and verb not in READS:
+        if self.options.check and (verb not in READS or getattr(ask.options, "fix", False)):
             self.report.note(f"would run: sparkops {shlex.join(words(one, self.options.extra))}")
             self.documents.append({"name": one.name, "verb": verb, "decided": "in the run"})
             return
@@ -178,10 +184,11 @@ def _repeated(options: PlayOptions) -> PlayOptions:
     """Replace `--limit @last-failed` by the nodes that failed in the last run."""
     if options.where.limit != LAST_FAILED:
         return options
-    failed = state.read("plays", "last-failed")
+    source = inventory.inventory(options.where.inventory).source
+    failed = last_failed.nodes(source)
     if not failed:
-        raise UsageError(f"--limit {LAST_FAILED}: no node failed in the last run")
-    return replace(options, where=replace(options.where, limit=",".join(map(str, failed))))
+        raise UsageError(one_line(f"--limit {LAST_FAILED}: no node failed in the last run on the nodes of {source}"))
+    return replace(options, where=replace(options.where, limit=",".join(failed)))
 
 
 def _ask(one: VerbPlay, options: PlayOptions) -> Invocation:
