@@ -122,4 +122,6 @@ def _verdict(one: Document, ink: Ink) -> str:
 
 
 def _next(document: Document, how: How) -> str:
-    return f"Next: {how.on_these} image distribute {document['image']} --from {document['node']}"
+    """To the other nodes: of the whole inventory, if only this one is selected."""
+    command = how.command if how.limit == document["node"] else how.on_these
+    return f"Next: {command} image distribute {document['image']} --from {document['node']}"
