@@ -161,6 +161,16 @@ def replaced_by(nodes: Iterable[NodeHistory]) -> tuple[dict[str, tuple[str, ...]
     return left, frozenset(failed)
 
 
+def settled_since(nodes: Iterable[NodeHistory], verb: str, deployment: str) -> bool:
+    """Whether another command settled this deployment after the last run of this verb on some node."""
+    for history in nodes:
+        places = [place for place, note in enumerate(history.notes) if note.verb == verb]
+        later = history.notes[places[-1] + 1 :] if places else ()
+        if any(note.event == "end" and deployment in note.settled for note in later):
+            return True
+    return False
+
+
 def under_way_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that holds locks now; `run` is its document."""
     since = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"

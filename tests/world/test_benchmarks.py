@@ -159,6 +159,20 @@ def test_an_experiment_that_goes_on_does_not_stop_what_began_since_it_was_killed
     assert lab.state()["mine"] == "serving"
 
 
+@pytest.mark.parametrize("at", [40, 60])
+def test_an_experiment_that_goes_on_brings_back_what_was_deployed_since_it_was_killed(tmp_path: Path, at: int) -> None:
+    """Also if the experiment itself could have deployed that."""
+    lab = Lab(tmp_path)
+    lab.deploy("2x-solo")
+    asked = ("bench", "topologies", "--topologies", "solo,cluster", *ONE)
+    assert lab.killed(at, *asked)
+    lab.cli("rollback", code=None)
+    lab.deploy("solo", "--limit", "node1")
+    served = lab.running()
+    assert "deployed or stopped since" in lab.cli(*asked, code=0).err
+    assert lab.running() == served
+
+
 def test_the_experiment_brings_back_what_served_and_its_page_has_every_topology(beside: Lab) -> None:
     before = beside.running()
     ran = beside.json("bench", "topologies", "--topologies", "solo,2x-solo", *ONE, "-o", "report.html")

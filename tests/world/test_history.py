@@ -1,6 +1,7 @@
 """What runs leave on the nodes that they lock, and what the next command makes of it."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -299,3 +300,20 @@ def test_a_maintenance_that_was_cut_off_at_any_moment_is_over_after_the_rollback
         seen.add(len(document["deployments"]))
         lab.cli("stop", "--remove", code=0)
     assert seen == {1, 2}
+
+
+def test_a_stop_settles_what_it_stopped_also_if_another_node_is_away(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("2x-solo", "--limit", "node2,node3")
+    assert lab.killed(20, "restart")
+    assert lab.json("status", code=None)["cut_off"]
+    lab.world.lose("node1")
+    lab.cli("stop", code=4)
+    lab.world.heal("node1")
+    assert lab.json("status")["cut_off"] == []
+    lab.cli("start", code=0)
+    assert lab.killed(20, "restart")
+    lab.world.lose("node3")
+    lab.cli("stop", code=4)
+    lab.world.heal("node3")
+    assert lab.json("status", code=None)["cut_off"]

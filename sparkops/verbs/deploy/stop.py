@@ -57,14 +57,14 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     if error is None:
         _, error = tried(with_sudo(plans[1], session.sudo), session)
     unknown = _unknown(session, targets)
+    if error is None:
+        session.settled = _settled(options, chosen, facts, whole=not unknown and not elsewhere(session, chosen))
     if error is None and (error := unknown.error):
         again, names = _typed("stop", options), ", ".join(unknown)
         what = f"what {names} runs may still serve; when that is mended, run `{again}` again"
         error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
         error = elsewhere(session, chosen)
-    if error is None:
-        session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     document = _document(targets, done)
     starts = document["stopped"] and error is None and not all(_displaced(facts, one, targets) for one in targets)
@@ -84,11 +84,15 @@ def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict
     return {"stopped": ended["stop"], "removed": ended["remove"], "changed": any(ended.values())}
 
 
-def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[str, ...]:
-    names = tuple(one.stored.deployment for one in chosen if _meant(options, one))
+def _settled(
+    options: StopOptions, chosen: Iterable[DeployedRevision], facts: Mapping[str, Facts], *, whole: bool
+) -> tuple[str, ...]:
+    """The deployments whose nodes were all reached; with `whole`, nothing else can run there."""
+    meant = [one.stored for one in chosen if _meant(options, one)]
+    names = tuple(stored.deployment for stored in meant if whole or all(it.name in facts for it in stored.members))
     if options.deployment:
-        return names or (options.deployment,)
-    return names if options.only else (*names, EVERYTHING)
+        return names or ((options.deployment,) if whole else ())
+    return (*names, EVERYTHING) if whole and not options.only else names
 
 
 def _meant(options: StopOptions, one: DeployedRevision) -> bool:

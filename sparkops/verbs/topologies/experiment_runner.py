@@ -9,6 +9,8 @@ from sparkops.core import topology
 from sparkops.core.bench.experiment import Before, Experiment, id_of
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import Suite
+from sparkops.core.facts import Facts
+from sparkops.core.history import settled_since
 from sparkops.core.revision import deployment_name
 from sparkops.core.target import Target
 from sparkops.errors import Interrupted, Locked, Refused, SparkopsError, StepFailed, UsageError
@@ -18,6 +20,7 @@ from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.session.find_deployment import on_selected
 from sparkops.session.open import reached, selected
+from sparkops.session.session import Session
 from sparkops.verbs.bench.options import TopologiesOptions
 from sparkops.verbs.bench.run import run_on, suite_of
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
@@ -159,8 +162,12 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
     question = {"recipe": recipe, "topologies": options.topologies, "suite": asdict(suite), "nodes": nodes}
     name = id_of({**question, "on": options.bench.on})
     known = experiment_records.find(name)
-    runs = running(where, report)
-    wanted = _owed(known, runs, options, recipe, report)
+    with reached(where, report) as session:
+        facts = session.containers()
+        runs = _running(session, facts)
+        past = [known.history for node, known in facts.items() if node in session.names]
+    since = settled_since(past, report.verb, deployment_name(recipe))
+    wanted = _owed(known, runs, report, ours=not since and all(is_ours(one, recipe, options.topologies) for one in runs))
     began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
     if known and not options.anew:
         began = known.began
@@ -171,20 +178,19 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
     return ExperimentRunner(options, report, suite, recipe, experiment, wanted, hashes)
 
 
-def _owed(
-    known: Experiment | None, runs: list[DeployedRevision], options: TopologiesOptions, recipe: str, report: Report
-) -> Before:
-    """Return what must serve at the end: what serves now, or what a killed experiment stopped."""
+def _owed(known: Experiment | None, runs: list[DeployedRevision], report: Report, *, ours: bool) -> Before:
+    """Return what must serve at the end: what serves now; or if that is only `ours`, what a killed experiment stopped."""
     now = before(runs)
     if known is None or known.owed is None or known.owed == now:
         return now
     titles = ", ".join(known.owed.titles) or "nothing"
-    if all(is_ours(one, recipe, options.topologies) for one in runs):
+    if ours:
         report.note(f"at the end sparkops restores what served before: {titles}")
         return known.owed
     back = " and ".join(f"`sparkops rollback --to {digest[:8]}`" for digest in known.owed.hashes)
     report.warn(
-        f"what served before the interrupted run is not restored, because something else runs: {titles}; {back}"
+        "what served before the interrupted run is not restored, because something was deployed or stopped since: "
+        f"{titles}; {back}"
     )
     return now
 
@@ -211,7 +217,11 @@ def nodes_of(wanted: str, where: Target, report: Report) -> Target:
 def running(where: Target, report: Report) -> list[DeployedRevision]:
     """Return every revision that runs on these nodes; what runs only on others is not touched."""
     with reached(where, report) as session:
-        return [one for one in on_selected(session, deployed_revisions(session.containers()), None) if one.runs]
+        return _running(session, session.containers())
+
+
+def _running(session: Session, facts: Mapping[str, Facts]) -> list[DeployedRevision]:
+    return [one for one in on_selected(session, deployed_revisions(facts), None) if one.runs]
 
 
 def before(runs: list[DeployedRevision]) -> Before:
