@@ -167,7 +167,8 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
         runs = _running(session, facts)
         past = [known.history for node, known in facts.items() if node in session.names]
     since = settled_since(past, report.verb, deployment_name(recipe))
-    wanted = _owed(known, runs, report, ours=not since and all(is_ours(one, recipe, options.topologies) for one in runs))
+    ours = not since and all(is_ours(one, recipe, options.topologies) for one in runs)
+    wanted = _owed(known, runs, report, ours=ours)
     began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
     if known and not options.anew:
         began = known.began
@@ -179,7 +180,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
 
 
 def _owed(known: Experiment | None, runs: list[DeployedRevision], report: Report, *, ours: bool) -> Before:
-    """Return what must serve at the end: what serves now; or if that is only `ours`, what a killed experiment stopped."""
+    """Return what must serve at the end: what serves now, or if that is `ours`, what a killed experiment stopped."""
     now = before(runs)
     if known is None or known.owed is None or known.owed == now:
         return now
