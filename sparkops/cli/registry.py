@@ -50,6 +50,7 @@ VERBS = {
     "help": Local("about", "run:show_help", "show:show_help", SET_UP, "Show the help of a command."),
     "version": Local("about", "run:version", "show:version", SET_UP, "Show the version of sparkops."),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show every command that deploy would run."),
+    "place": Verb("fleet", "run:place", "show:placed", DEPLOY, "Show which nodes a fleet's deployments would take."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
     "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started."),
     "start": Verb(

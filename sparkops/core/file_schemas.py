@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated, Any, Literal, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from sparkops.core.fleet.fleet_file import FleetFile
 from sparkops.core.inventory import Node
 from sparkops.core.inventory_file import ALIASES
 from sparkops.core.playbook import shape
@@ -24,7 +25,7 @@ _PLAIN: Mapping[Any, Schema] = {
 
 def schemas(flags: Iterable[str]) -> dict[str, Schema]:
     """The schema of each kind of file; `flags` are those of `vllm serve`, for an editor to complete."""
-    return {"playbook": playbook(), "recipe": recipe(flags), "inventory": inventory()}
+    return {"playbook": playbook(), "recipe": recipe(flags), "inventory": inventory(), "fleet": fleet()}
 
 
 def playbook() -> Schema:
@@ -54,6 +55,11 @@ def inventory() -> Schema:
     definitions = {"vars": {"type": ["object", "null"], "properties": variables}, "group": _mapping(parts)}
     found = {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/group"}}
     return _document("An inventory of sparkops", {**found, "$defs": definitions})
+
+
+def fleet() -> Schema:
+    """Deployments by their names."""
+    return _document("A fleet of sparkops", _record(FleetFile))
 
 
 def _or_null(found: Schema) -> Schema:

@@ -69,6 +69,7 @@ NOUNS = {
     "fabric": {"deploy", "preflight"},
     "jobs": {"status"},
     "topologies": {"bench", "deploy"},
+    "fleet": {"deploy"},
     "preflight": {"deploy"},
     "play": {"deploy"},
     "status": {"cache", "deploy"},

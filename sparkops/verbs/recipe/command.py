@@ -25,7 +25,7 @@ from sparkops.verbs.recipe.options import (
 )
 
 ONLY = ("topology", "command", "env", "image", "mounts", "model")
-KINDS = ("playbook", "recipe", "inventory")
+KINDS = ("playbook", "recipe", "inventory", "fleet")
 
 
 @example("sparkops rules cluster-lm-head")

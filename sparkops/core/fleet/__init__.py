@@ -1,0 +1,1 @@
+"""Which deployments a fleet has, and the nodes that each takes."""

@@ -1,0 +1,73 @@
+"""What the deployments of a fleet need of nodes, and what the nodes have for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Group = tuple[str, ...]
+"""The nodes of one copy."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A node. `room` is the memory that engines can have together there, in thousandths of the node's memory."""
+
+    name: str
+    room: int
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Nodes of which any can be one copy together: they share a cable or a switch. A triangle or ring is `whole`."""
+
+    nodes: Group
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Demand:
+    """One deployment: `copies` of the model over `span` nodes each, all on different nodes.
+
+    `needs` has each node that it may take, with the memory of an engine there in thousandths of the node's.
+    `lacks` is, by node, what must be copied there first, in MiB. `keeps` are the nodes of the copies that it has.
+    Two deployments share a node only if one of them is `alongside`.
+    """
+
+    name: str
+    needs: Mapping[str, int]
+    copies: int = 1
+    span: int = 1
+    lacks: Mapping[str, int] = field(default_factory=dict)
+    keeps: tuple[Group, ...] = ()
+    alongside: bool = False
+
+    @property
+    def kept(self) -> frozenset[frozenset[str]]:
+        return frozenset(frozenset(group) for group in self.keeps)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes all copies take."""
+        return self.copies * self.span
+
+    @property
+    def least_need(self) -> int:
+        return min(self.needs.values(), default=0)
+
+    @property
+    def most_kept(self) -> int:
+        """How many copies can stay where they are."""
+        return min(self.copies, len(self.keeps))
+
+
+@dataclass(frozen=True, order=True)
+class Cost:
+    """What is best for a fleet: fewer copies that serve and must move (`moved`), then a smaller `crowding`.
+
+    That is the sum of the squares of the memory that each node gives away, so it is least if all nodes give the same.
+    """
+
+    moved: int = 0
+    crowding: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.moved + other.moved, self.crowding + other.crowding)

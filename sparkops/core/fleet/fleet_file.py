@@ -1,0 +1,124 @@
+"""`fleet.yml`: the deployments that a fleet is to have, as their owner wrote them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sparkops.core import schema, topology
+from sparkops.core.recipe import PORTS
+from sparkops.core.revision import deployment_name
+from sparkops.core.schema import Located, fail
+from sparkops.core.topology import Topology
+from sparkops.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DeploymentEntry:
+    """What the file says of one deployment: the options of `deploy`, under their names."""
+
+    recipe: Located
+    topology: Located | None = None
+    replicas: int | None = None
+    nodes: tuple[Located, ...] = ()
+    alongside: bool = False
+    executor: Literal["ray", "mp"] | None = None
+    port: Located | None = None
+    set: Mapping[str, Located] = field(default_factory=dict)
+    extra: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    api_key: bool = True
+    proxy: Literal["first", "all"] = "first"
+
+
+@dataclass(frozen=True)
+class FleetFile:
+    """The content of a fleet's file."""
+
+    deployments: Mapping[str, DeploymentEntry]
+
+
+@dataclass(frozen=True)
+class FleetDeployment:
+    """One deployment of a fleet. `where` is its place in the file.
+
+    `nodes` are the names, groups and patterns of the nodes that it may take; none: all. `sets` are as for `--set`,
+    `extra` as the words after `--`.
+    """
+
+    name: str
+    where: str
+    recipe: str
+    topology: Topology
+    nodes: tuple[str, ...] = ()
+    alongside: bool = False
+    executor: Literal["ray", "mp"] | None = None
+    sets: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    allow: frozenset[str] = frozenset()
+    open_access: bool = False
+    proxy: Literal["first", "all"] = "first"
+
+
+@dataclass(frozen=True)
+class WantedFleet:
+    """The deployments of one file, in its order."""
+
+    source: str
+    deployments: tuple[FleetDeployment, ...]
+
+
+def read(document: Located) -> WantedFleet:
+    """A fleet's file as its deployments; raises UsageError with file and line."""
+    found = schema.build(FleetFile, document).deployments
+    lines = schema.mapping(schema.mapping(document)["deployments"])
+    if not found:
+        fail(document, "deployments", "has no deployment", hint="write one: NAME: {recipe: RECIPE}")
+    return WantedFleet(document.file, tuple(_deployment(name, lines[name], one) for name, one in found.items()))
+
+
+def _deployment(name: str, place: Located, entry: DeploymentEntry) -> FleetDeployment:
+    path = f"deployments.{name}"
+    if (usable := deployment_name(name)) != name:
+        fail(place, path, "Docker does not accept this name", hint=f"use {usable}")
+    port = entry.port and schema.integer(entry.port, f"{path}.port", *PORTS)
+    sets = tuple(f"{key}={_text(key, value)}" for key, value in entry.set.items())
+    return FleetDeployment(
+        name,
+        place.where,
+        schema.text(entry.recipe, f"{path}.recipe"),
+        _topology(path, place, entry),
+        tuple(schema.text(one, f"{path}.nodes") for one in entry.nodes),
+        entry.alongside,
+        entry.executor,
+        (*sets, f"port={port}") if port else sets,
+        entry.extra,
+        frozenset(entry.allow),
+        not entry.api_key,
+        entry.proxy,
+    )
+
+
+def _topology(path: str, place: Located, entry: DeploymentEntry) -> Topology:
+    written = entry.topology
+    try:
+        wanted = topology.parse(schema.text(written, f"{path}.topology") if written else "solo")
+    except UsageError as error:
+        fail(written or place, f"{path}.topology", error.message)
+    if entry.replicas is None:
+        return wanted
+    if entry.replicas < 1:
+        fail(place, f"{path}.replicas", f"must be 1 or more, not {entry.replicas}")
+    if wanted.copies not in (1, entry.replicas):
+        fail(place, f"{path}.replicas", f"is {entry.replicas}, but {wanted} has {wanted.copies} copies")
+    return replace(wanted, copies=entry.replicas)
+
+
+def _text(key: str, value: Located) -> str:
+    """A value as `--set` takes it; an empty one removes the flag or variable."""
+    plain = schema.plain(value)
+    if plain is None:
+        return "" if key.startswith("env.") else "null"
+    if isinstance(plain, str):
+        return plain
+    return value.text if value.text is not None and not isinstance(plain, bool) else json.dumps(plain)

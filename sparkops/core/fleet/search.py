@@ -1,0 +1,98 @@
+"""The best placement of a fleet, by branch and bound."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from sparkops.core.fleet.demand import Cost, Demand, Host, Pool
+from sparkops.core.fleet.ways import Copies, Filled, Way, Ways
+
+EXACT = 16
+"""The most nodes for which all ways are tried."""
+
+STEPS, WIDTH = 200, 4
+"""Above, a search with a placement ends after so many steps; it looks at so many nodes beside those of a copy."""
+
+LONGEST = 20_000
+"""Steps after which any search ends. No fleet of a test came near it."""
+
+
+def search(demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Pool]) -> dict[str, Copies] | None:
+    """The nodes of each copy of each demand, at the least cost; None if there is no room for all.
+
+    The same for equal arguments. With more than `EXACT` nodes, it is good but may not be the best, and None may be too
+    early.
+    """
+    exact = len(hosts) <= EXACT
+    hardest_first = sorted(demands, key=lambda one: (len(one.needs) > one.nodes, -one.least_need, -one.span))
+    tree = _Tree(hardest_first, Ways(demands, hosts, pools, None if exact else WIDTH), LONGEST if exact else STEPS)
+    tree.descend(0, Cost(), Filled((0,) * len(hosts)), ())
+    return tree.best
+
+
+@dataclass
+class _Tree:
+    """All placements: each level decides one demand. `best` is the cheapest so far, at `cost`; `most` limits the steps.
+
+    `seen` has the least cost at which fills that are alike were reached on a level.
+    """
+
+    demands: Sequence[Demand]
+    ways: Ways
+    most: int
+    best: dict[str, Copies] | None = None
+    cost: Cost | None = None
+    tried: int = 0
+    seen: dict[object, Cost] = field(default_factory=dict)
+
+    def descend(self, level: int, cost: Cost, filled: Filled, taken: tuple[Way, ...]) -> None:
+        """Try all ways of the demands from this level on that can be cheaper than the best."""
+        self.tried += 1
+        if level == len(self.demands):
+            names = [demand.name for demand in self.demands]
+            self.best = {name: way.copies for name, way in zip(names, taken, strict=True)}
+            self.cost = cost
+            return
+        rest = self.demands[level + 1 :]
+        at_least = least(rest, self.ways, filled)
+        for way in self.ways.of(self.demands[level], filled):
+            so_far, key = cost + way.cost, (level, self.ways.key(way.then))
+            if self._over or not self._can_win(so_far, at_least):
+                return  # the next ways cost no less
+            if key not in self.seen or so_far < self.seen[key]:
+                self.seen[key] = so_far
+                if self._can_win(so_far, least(rest, self.ways, way.then)):
+                    self.descend(level + 1, so_far, way.then, (*taken, way))
+
+    @property
+    def _over(self) -> bool:
+        return self.tried > (self.most if self.best else LONGEST)
+
+    def _can_win(self, cost: Cost, more: Cost | None) -> bool:
+        """Whether a placement with this cost so far can be the best; `more` is what the rest costs at least."""
+        return more is not None and (self.cost is None or cost + more < self.cost)
+
+
+def least(demands: Sequence[Demand], ways: Ways, filled: Filled) -> Cost | None:
+    """What the rest costs at least: each demand as if it came next, or all as one; None if one has no room."""
+    alone = Cost()
+    for demand in demands:
+        one = ways.least(demand, filled)
+        if one is None:
+            return None
+        alone += one
+    engines = [one.least_need for one in demands for _ in range(one.nodes)]
+    return replace(alone, crowding=max(alone.crowding, least_crowding(filled.given, engines)))
+
+
+def least_crowding(given: Sequence[int], engines: Iterable[int]) -> int:
+    """By how much the crowding grows at least with these engines.
+
+    No placement is more even than this: each of the largest parts has a node alone, the rest is poured onto the others.
+    """
+    parts = sorted((*given, *engines), reverse=True)
+    left, nodes, crowding = sum(parts), len(given), 0
+    for part in parts:
+        if nodes == 1 or part * nodes <= left:
+            break
+        left, nodes, crowding = left - part, nodes - 1, crowding + part**2
+    return crowding + left**2 // nodes - sum(size**2 for size in given)

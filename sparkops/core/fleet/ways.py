@@ -1,0 +1,158 @@
+"""The ways to put one deployment on the nodes of a fleet, as far as they differ."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sparkops.core.facts.reading import grouped
+from sparkops.core.fleet.demand import Cost, Demand, Group, Host, Pool
+
+Copies = tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """How full the nodes are, in their order; `owned` are those of a deployment that is not `alongside`."""
+
+    given: tuple[int, ...]
+    owned: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Way:
+    """The nodes of each copy, what that costs, the MiB to copy there first, and how full the nodes are then."""
+
+    copies: Copies
+    cost: Cost
+    copied: int
+    then: Filled
+
+
+class Ways:
+    """The ways to place each of some demands. Of nodes that are alike in all that decides, it takes the first ones.
+
+    `width` limits the nodes that it considers beside those that a way needs; None: all.
+    """
+
+    def __init__(self, demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Pool], width: int | None):
+        self.hosts = {host.name: host for host in hosts}
+        self.at = {host.name: at for at, host in enumerate(hosts)}
+        self.pools, self.width = pools, width
+        inside = grouped((node, at) for at, pool in enumerate(pools) for node in pool.nodes)
+        self.pool = {node: tuple(inside.get(node, ())) for node in self.at}
+        self.apart = all(len(found) < 2 for found in self.pool.values())
+        """Whether no node is in two pools, so that equal pools can stand for each other."""
+        numbers: dict[object, int] = {}
+        self.kind = {host.name: numbers.setdefault(_kind(host, demands), len(numbers)) for host in hosts}
+        """Nodes of one kind differ only by pool, by how full they are, and by what must be copied there."""
+
+    def of(self, demand: Demand, filled: Filled) -> list[Way]:
+        """The different ways to place a demand on nodes that are filled so, the cheapest first."""
+        found = (self._way(demand, copies, filled) for copies in self._copies(demand, filled))
+        order = self.at.__getitem__
+        return sorted(found, key=lambda way: (way.cost, way.copied, [[*map(order, copy)] for copy in way.copies]))
+
+    def least(self, demand: Demand, filled: Filled) -> Cost | None:
+        """What it costs at least to place a demand; None if too few nodes have room."""
+        free, count = self._free(demand, filled), demand.nodes
+        if len(free) < count:
+            return None
+        crowding = sorted(self._crowding(demand, node, filled) for node in free)[:count]
+        stay = sum(1 for group in demand.kept if group.issubset(free))
+        return Cost(max(0, demand.most_kept - stay), sum(crowding))
+
+    def key(self, filled: Filled) -> object:
+        """Equal for fills that differ only by nodes, or by whole pools, that can stand for each other."""
+        return self._canonical([(self.pool[node], self._state(node, filled)) for node in self.at])
+
+    def _canonical(self, states: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> object:
+        return tuple(sorted(tuple(sorted(one)) for one in grouped(states).values())) if self.apart else tuple(states)
+
+    def _state(self, node: str, filled: Filled) -> tuple[int, int, bool]:
+        return self.kind[node], filled.given[self.at[node]], self.at[node] in filled.owned
+
+    def _copies(self, demand: Demand, filled: Filled) -> Iterator[Copies]:
+        """The nodes of all copies; copies over one node each are picked together, others one after the other."""
+        free = self._free(demand, filled)
+        if demand.span == 1:
+            yield from (tuple((node,) for node in one) for one in self._picks(demand, filled, free, demand.copies))
+            return
+        begun: list[Copies] = [()]
+        for _ in range(demand.copies):
+            left = ((copies, {*free}.difference(*copies)) for copies in begun)
+            longer = ((*copies, group) for copies, free in left for group in self._groups(demand, filled, free))
+            begun = [alike[0] for alike in grouped((self._looks(demand, one, filled), one) for one in longer).values()]
+        yield from (tuple(sorted(copies, key=lambda group: self.at[group[0]])) for copies in begun)
+
+    def _looks(self, demand: Demand, copies: Copies, filled: Filled) -> object:
+        """Equal for copies that differ only by nodes or pools that can stand for each other."""
+        taken = frozenset(node for group in copies for node in group)
+        stay = len(demand.kept.intersection(map(frozenset, copies)))
+        states = [(self.pool[node], (*self._state(node, filled), node in taken)) for node in self.at]
+        return stay, self._canonical(states)
+
+    def _groups(self, demand: Demand, filled: Filled, free: Collection[str]) -> Iterator[Group]:
+        """The groups of nodes that can be one copy. One that the deployment has stays in its order."""
+        yield from (group for group in demand.keeps if len(group) == demand.span and {*group}.issubset(free))
+        seen = set[object]()
+        for pool in self.pools:
+            inside = [node for node in pool.nodes if node in free]
+            looks = pool.whole, tuple(sorted(self._state(node, filled) for node in inside))
+            if (self.apart and looks in seen) or (pool.whole and len(inside) < len(pool.nodes)):
+                continue
+            seen.add(looks)
+            if not pool.whole:
+                found: Iterable[Group] = self._picks(demand, filled, inside, demand.span)
+            else:
+                found = [pool.nodes] if len(pool.nodes) == demand.span else []
+            yield from (group for group in found if frozenset(group) not in demand.kept)
+
+    def _picks(self, demand: Demand, filled: Filled, nodes: Sequence[str], size: int) -> Iterator[Group]:
+        """Every choice of so many nodes that differs; of equal ones those that lack least."""
+        kept = frozenset[str]().union(*demand.kept)
+
+        def likes(node: str) -> tuple[bool, int, int, int]:
+            at = self.at[node]
+            return node not in kept, filled.given[at], demand.lacks.get(node, 0), at
+
+        wide = sorted(nodes, key=likes)[: None if self.width is None else size + self.width]
+        classes = grouped(((self.pool[node], self._state(node, filled)), node) for node in wide)
+        return (tuple(sorted(found, key=self.at.__getitem__)) for found in picks([*classes.values()], size))
+
+    def _free(self, demand: Demand, filled: Filled) -> list[str]:
+        return [
+            node
+            for node, need in demand.needs.items()
+            if filled.given[self.at[node]] + need <= self.hosts[node].room
+            and (demand.alongside or self.at[node] not in filled.owned)
+        ]
+
+    def _crowding(self, demand: Demand, node: str, filled: Filled) -> int:
+        given, need = filled.given[self.at[node]], demand.needs[node]
+        return (given + need) ** 2 - given**2
+
+    def _way(self, demand: Demand, copies: Copies, filled: Filled) -> Way:
+        nodes = [node for copy in copies for node in copy]
+        given = list(filled.given)
+        for node in nodes:
+            given[self.at[node]] += demand.needs[node]
+        stay = len(demand.kept & {frozenset(copy) for copy in copies})
+        cost = Cost(demand.most_kept - stay, sum(self._crowding(demand, node, filled) for node in nodes))
+        copied = sum(demand.lacks.get(node, 0) for node in nodes)
+        owned = filled.owned if demand.alongside else filled.owned | {self.at[node] for node in nodes}
+        return Way(copies, cost, copied, Filled(tuple(given), owned))
+
+
+def _kind(host: Host, demands: Sequence[Demand]) -> object:
+    kept = (next((at for at, group in enumerate(one.keeps) if host.name in group), None) for one in demands)
+    return host.room, tuple(kept), tuple(one.needs.get(host.name) for one in demands)
+
+
+def picks(classes: Sequence[Sequence[str]], size: int) -> Iterator[Group]:
+    """Every choice of so many nodes, where only the number of nodes out of each class matters."""
+    if not size:
+        yield ()
+    elif size <= sum(map(len, classes)):
+        first, rest = classes[0], classes[1:]
+        for count in range(min(size, len(first)), -1, -1):
+            for more in picks(rest, size - count):
+                yield (*first[:count], *more)

@@ -1,0 +1,29 @@
+"""A fleet's file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from sparkops.core.fleet import fleet_file
+from sparkops.core.fleet.fleet_file import WantedFleet
+from sparkops.errors import UsageError
+from sparkops.files import recipes
+from sparkops.files.recipe_places import YAML
+
+DEFAULT = "fleet.yml"
+
+
+def fleet(path: str | None = None) -> WantedFleet:
+    """The file, by default `fleet.yml` here; it names recipe files relative to itself."""
+    file = Path(path or DEFAULT)
+    try:
+        found = fleet_file.read(recipes.document(file))
+    except UsageError as error:
+        if not file.exists():
+            error.hint = f"name the fleet's file, or write {DEFAULT} here"
+        raise
+    deployments = (replace(one, recipe=_recipe(file, one.recipe)) for one in found.deployments)
+    return replace(found, deployments=tuple(deployments))
+
+
+def _recipe(file: Path, named: str) -> str:
+    return str(file.parent / named) if named.startswith(("./", "../")) or named.endswith(YAML) else named

@@ -1,0 +1,137 @@
+"""From the deployments of a fleet and what the nodes have to what the placement needs."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkops.checks.memory_fits import free_without
+from sparkops.core import needs, shapes
+from sparkops.core.effective import Effective, Overrides, effective
+from sparkops.core.fabric import Fabric, cabling_of
+from sparkops.core.facts import Facts, Model, Unread
+from sparkops.core.fleet.demand import Demand, Host, Pool
+from sparkops.core.fleet.fleet_file import FleetDeployment
+from sparkops.core.memory_estimate import estimate
+from sparkops.core.sizes import GIB_KIB
+from sparkops.core.target import Target
+from sparkops.core.topology import LEAST_CLUSTER, split
+from sparkops.core.utilization import WHOLE
+from sparkops.errors import Refused, UsageError
+from sparkops.files import recipes
+from sparkops.phases.beside import shares
+from sparkops.phases.parts import DeployedRevision
+from sparkops.session.open import Selected
+from sparkops.verbs.deploy.draft import Draft, drafted
+from sparkops.verbs.deploy.options import PlanOptions
+
+WHOLE_NODE = 1000
+"""Shares of a node's memory are whole numbers of this, so that sums are exact."""
+
+
+WRITTEN = "in the fleet's file, --set args.X=V is `set: {args.X: V}`, --allow ID is `allow: [ID]`, --limit is `nodes`"
+
+
+@dataclass(frozen=True)
+class FleetDraft:
+    """One deployment as its recipe and the rules make it, on the first nodes of those that it may take (`nodes`)."""
+
+    wanted: FleetDeployment
+    draft: Draft
+    nodes: tuple[str, ...]
+
+    @property
+    def settings(self) -> Effective:
+        return self.draft.effective
+
+    def share(self, total_kib: int) -> int:
+        """The memory that an engine takes of a node of this size, in thousandths."""
+        found = estimate(self.settings, self.draft.placement.shape, total_kib)
+        return math.ceil(found.share * GIB_KIB / total_kib * WHOLE_NODE)
+
+
+def draft_of(wanted: FleetDeployment, where: Target, chosen: Selected) -> FleetDraft:
+    """Read recipe and nodes of a deployment and let the rules judge it; errors name its place in the fleet's file."""
+    try:
+        limited = chosen.inventory.select(",".join(wanted.nodes)) if wanted.nodes else chosen.nodes
+        nodes = tuple(node for node in limited if node in chosen.nodes)
+        count = wanted.topology.copies * _span(wanted)
+        options = PlanOptions(
+            where,
+            str(wanted.topology),
+            wanted.recipe,
+            wanted.name,
+            wanted.executor,
+            wanted.sets,
+            wanted.extra,
+            wanted.allow,
+            alongside=True,
+            proxy=wanted.proxy,
+            open_access=wanted.open_access,
+        )
+        draft = drafted(options, Selected(chosen.inventory, nodes[:count], chosen.sudo_password))
+    except (UsageError, Refused) as error:
+        hint = "\n".join(filter(None, [error.hint, WRITTEN if "--" in (error.hint or "") else ""]))
+        raise type(error)(f"{wanted.where}: {wanted.name}: {error.message}", hint=hint or None) from None
+    return FleetDraft(wanted, draft, tuple(node.name for node in nodes))
+
+
+def _span(wanted: FleetDeployment) -> int:
+    """The nodes of one copy: what the parallel sizes say, else as few as the recipe asks for."""
+    if wanted.topology.kind == "solo":
+        return 1
+    recipe = recipes.recipe(wanted.recipe)
+    settings = effective(recipe, wanted.topology.kind, Overrides(wanted.sets, wanted.extra))
+    least = max(LEAST_CLUSTER, recipe.nodes.min)
+    return settings.span or shapes.cluster_size(settings, least, recipe.nodes.max) or least
+
+
+def demand(one: FleetDraft, facts: Mapping[str, Facts], running: Iterable[DeployedRevision]) -> Demand:
+    """What a deployment needs of each node that answers."""
+    placement = one.draft.placement
+    there = [node for node in one.nodes if node in facts]
+    mine = [it for it in running if it.stored.deployment == one.wanted.name]
+    return Demand(
+        one.wanted.name,
+        {node: one.share(facts[node].memory.total_kib) for node in there},
+        placement.topology.copies,
+        placement.shape.span,
+        {node: _lacks(one, node, facts) for node in there},
+        tuple(tuple(rank.name for rank in copy) for it in mine for copy in split(it.stored.engines)),
+        one.wanted.alongside,
+    )
+
+
+def host(node: str, facts: Facts, running: Sequence[DeployedRevision], fleet: Iterable[str]) -> Host:
+    """What a node has for the fleet: without what its deployments hold now, and less what all others hold."""
+    memory, ours = facts.memory, frozenset(fleet)
+    here = [one for one in running if node in shares(one)]
+    free = free_without(memory, [one.stored for one in here if one.stored.deployment in ours])
+    others = sum(shares(one)[node] for one in here if one.stored.deployment not in ours)
+    room = min(free / memory.total_kib, WHOLE - others)
+    return Host(node, max(0, math.floor(room * WHOLE_NODE)))
+
+
+def pools(fabric: Fabric, nodes: Sequence[str]) -> list[Pool]:
+    """The nodes that share a cable or switch, and whole triangles and rings."""
+    shared = [Pool(one.nodes) for one in fabric.among(nodes)]
+    islands = (cabling_of(fabric, island) for island in cabling_of(fabric, nodes).islands if len(island) > 1)
+    return shared + [Pool(one.order, whole=True) for one in islands if one.kind in ("triangle", "ring")]
+
+
+def _lacks(one: FleetDraft, node: str, facts: Mapping[str, Facts]) -> int:
+    """The MiB of image and models that another node has and this one lacks."""
+    image = one.settings.image
+    sizes = [found.size_bytes for known in facts.values() if (found := known.image(image))]
+    size = 0 if facts[node].image(image) else max(sizes, default=0)
+    for need in needs.models(one.settings):
+        known = [model for other in facts.values() if (model := _model(other, need.name.model))]
+        here = _model(facts[node], need.name.model)
+        size += 0 if here else max((model.bytes for model in known), default=0)
+    return size >> 20
+
+
+def _model(facts: Facts, name: str) -> Model | None:
+    """What the node has of a model if it is complete."""
+    found = {} if isinstance(facts.models, Unread) else facts.models
+    model = found.get(name)
+    return model if isinstance(model, Model) and model.complete else None
