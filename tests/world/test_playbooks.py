@@ -194,6 +194,16 @@ def test_after_maintenance_of_a_node_all_serves_that_served_before(lab: Lab, ser
     assert lab.containers() <= containers
 
 
+def test_maintenance_of_a_node_needs_no_other_node_than_the_two(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(3)
+    lab.deploy("cluster", "--limit", "node1,node2")
+    before = lab.running()
+    lab.world.lose("node3")
+    extra = ("-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=openai-gpt-oss-120b")
+    lab.cli("play", "maintenance", *extra, code=0)
+    assert lab.running() == before
+
+
 def test_what_a_play_may_not_deploy_is_told_with_its_nodes_and_where_its_options_are_written(lab: Lab) -> None:
     extra = ("-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=nemotron-3-nano-nvfp4")
     hint = lab.json("play", "maintenance", *extra, code=3)["error"]["hint"]
@@ -282,3 +292,9 @@ def test_a_command_that_ends_with_a_code_of_its_own_ends_the_play_with_it(lab: L
     error = lab.json("play", written("- {run: status, with: {strict: true}}\n"), code=5)["error"]
     assert error["message"] == "status ended with exit code 5"
     assert error["hint"].endswith("status` says why")
+
+
+@pytest.mark.parametrize(("hosts", "told"), [("{{ a b }}", "is no name"), ("{{ a }}", "unknown name a")])
+def test_a_wrong_variable_in_hosts_is_told(lab: Lab, written: Written, hosts: str, told: str) -> None:
+    book = written(f"- {{hosts: '{hosts}', steps: [{{command: ['true']}}]}}\n")
+    assert told in lab.json("play", book, code=2)["error"]["message"]

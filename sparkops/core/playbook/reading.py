@@ -104,7 +104,11 @@ def _value(value: Located) -> Any:
 
 
 def _hosts(value: Located, path: str) -> str:
-    """A pattern as `--limit` takes it; a list is several."""
-    if isinstance(value.value, tuple):
-        return ",".join(schema.text(item, path) for item in value.value)
-    return schema.text(value, path)
+    """A pattern as `--limit` takes it, perhaps with names in braces; a list is several."""
+    items = value.value if isinstance(value.value, tuple) else (value,)
+    found = ",".join(schema.text(item, path) for item in items)
+    try:
+        places(found)
+    except BadExpression as error:
+        fail(value, path, str(error))
+    return found

@@ -26,6 +26,7 @@ def names(book: Playbook) -> Iterator[str]:
     for play in book.plays:
         if isinstance(play, StepsPlay):
             yield from play.vars
+            yield from (str(path[0]) for path in places(play.hosts or ""))
             yield from (root for step in play.steps for root in _roots(step))
             yield from PHASES_TAKE if uses_phases(play) else ()
         else:

@@ -17,7 +17,7 @@ _FILE = click.argument("file", required=False, metavar="[FILE]")
 @_FILE
 @on_nodes
 def place(**given: str | None) -> FleetOptions:
-    """Show which nodes the deployments of a fleet would take.
+    """Show which nodes a fleet's deployments would take.
 
     FILE names the deployments [default: fleet.yml]. What serves stays where it is if there is room; then the nodes
     are filled as evenly as possible. This reads the nodes and changes nothing.

@@ -10,6 +10,7 @@ from sparkops.cli import registry
 from sparkops.cli.shape import Invocation
 from sparkops.core.inventory import Node
 from sparkops.core.playbook.chosen import chosen
+from sparkops.core.playbook.names import BadExpression, fill
 from sparkops.core.playbook.recap import Recap, total
 from sparkops.core.playbook.uses import names
 from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
@@ -46,7 +47,7 @@ def play(options: PlayOptions, report: Report) -> Answer:
     refuse_verbs(options.file)
     whole = playbooks.playbook(options.file, options.extra)
     _refuse_unused(whole, options.extra)
-    book = chosen(whole, options.tags, options.skip_tags)
+    book = _on_hosts(chosen(whole, options.tags, options.skip_tags), options.extra)
     asks = {number: (one, _ask(one, options)) for number, one in enumerate(book.plays) if isinstance(one, VerbPlay)}
     if options.list_steps:
         return Answer({"file": book.source, "plays": list(listing(book))})
@@ -168,6 +169,19 @@ def _ended(verb: str, code: int) -> SparkopsError:
         return Interrupted()
     kind = Unreachable if code == Unreachable.exit_code else StepFailed
     return kind(f"{verb} ended with exit code {code}", hint=f"the output of `sparkops {verb}` says why")
+
+
+def _on_hosts(book: Playbook, extra: Mapping[str, Any]) -> Playbook:
+    """The playbook with the variables in the hosts of its plays filled."""
+    return replace(book, plays=tuple(_filled(one, extra) if isinstance(one, StepsPlay) else one for one in book.plays))
+
+
+def _filled(one: StepsPlay, extra: Mapping[str, Any]) -> StepsPlay:
+    try:
+        return replace(one, hosts=one.hosts and fill(one.hosts, {**one.vars, **extra}))
+    except BadExpression as error:
+        text = f"{one.where}: play {one.name!r}: hosts: {error}"
+        raise UsageError(text, hint="give it a value: -e NAME=VALUE") from None
 
 
 def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
