@@ -177,7 +177,8 @@ def how_to_get(here: Here, reference: str) -> str:
     if "@" in reference:
         return f"{source.says} --on {here.name}"
     takes = f" ({source.takes})" if source.takes else ""
-    if len(here.s.placement.nodes) == 1:
+    users = here.s.placement.proxies if reference == called(pinned) else here.s.placement.engines
+    if len(users) == 1:
         return f"{source.says}{takes}"
     return f"{source.says}{takes}; copy it to the other nodes: sparkops image distribute {reference}"
 

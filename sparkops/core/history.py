@@ -162,13 +162,15 @@ def replaced_by(nodes: Iterable[NodeHistory]) -> tuple[dict[str, tuple[str, ...]
 
 
 def settled_since(nodes: Iterable[NodeHistory], verb: str, deployment: str) -> bool:
-    """Whether another command settled this deployment after the last run of this verb on some node."""
-    for history in nodes:
-        places = [place for place, note in enumerate(history.notes) if note.verb == verb]
-        later = history.notes[places[-1] + 1 :] if places else ()
-        if any(note.event == "end" and deployment in note.settled for note in later):
-            return True
-    return False
+    """Whether another command settled this deployment after the last run of this verb on some node.
+
+    If no node remembers such a run, many others came after it.
+    """
+    every = [history.notes for history in nodes]
+    since = [[at for at, note in enumerate(notes, 1) if note.verb == verb] for notes in every]
+    known = [(notes, places[-1]) for notes, places in zip(every, since, strict=True) if places]
+    later = (note for notes, at in known or ((notes, 0) for notes in every) for note in notes[at:])
+    return any(note.event == "end" and deployment in note.settled for note in later)
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:

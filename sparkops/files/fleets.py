@@ -26,4 +26,8 @@ def fleet(path: str | None = None) -> WantedFleet:
 
 
 def _recipe(file: Path, named: str) -> str:
-    return str(file.parent / named) if named.startswith(("./", "../")) or named.endswith(YAML) else named
+    return (
+        f"{file.parent}/{named.removeprefix('./')}"
+        if named.startswith(("./", "../")) or named.endswith(YAML)
+        else named
+    )

@@ -317,3 +317,14 @@ def test_a_stop_settles_what_it_stopped_also_if_another_node_is_away(lab_of: Cal
     lab.cli("stop", code=4)
     lab.world.heal("node3")
     assert lab.json("status", code=None)["cut_off"]
+
+
+def test_a_stop_that_missed_a_part_settles_nothing_although_an_older_revision_is_whole(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "chat", "--limit", "node1")
+    lab.deploy("cluster", "--name", "chat")
+    assert lab.killed(16, "restart", "chat")
+    assert lab.json("status", code=None)["cut_off"]
+    lab.world.lose("node2")
+    lab.cli("stop", "chat", code=4)
+    lab.world.heal("node2")
+    assert lab.json("status", code=None)["cut_off"]

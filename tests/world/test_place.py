@@ -43,6 +43,9 @@ def test_what_is_not_of_the_fleet_keeps_its_memory(lab_of: Callable[[int], Lab],
     nodes = {one["name"]: one for one in lab.json("place", fleet)["nodes"]}
     assert nodes["node1"]["others"] == {"other": 0.9}
     assert nodes["node1"]["deployments"].keys() <= {"embed"}
+    fleet.write_text(f"deployments: {{one: {{recipe: {GPT}, set: {{args.gpu-memory-utilization: 0.6}}}}}}\n")
+    lab.deploy("solo", "--name", "other", "--limit", "node1", "--set", "args.gpu-memory-utilization=0.6")
+    assert lab.json("place", fleet, "--limit", "node1", code=3)["deployments"][0]["problem"]
 
 
 def test_a_fleet_that_is_too_large_is_refused_with_what_would_fit(lab_of: Callable[[int], Lab], fleet: Path) -> None:
@@ -60,6 +63,13 @@ def test_a_node_that_is_away_has_no_place_and_is_told(lab_of: Callable[[int], La
     taken = [node for one in found["deployments"] for copy in one["copies"] for node in copy]
     assert sorted(set(taken)) == ["node2", "node3", "node4"]
     assert list(found["unreachable"]) == ["node1"]
+
+
+def test_without_any_node_the_answer_is_that_none_was_reached(lab: Lab, fleet: Path) -> None:
+    for node in ("node1", "node2"):
+        lab.world.lose(node)
+    fleet.write_text(f"deployments: {{one: {{recipe: {GPT}}}, two: {{recipe: {GPT}}}}}\n")
+    assert list(lab.json("place", fleet, code=4)["unreachable"]) == ["node1", "node2"]
 
 
 def test_what_a_rule_refuses_is_told_with_its_line(lab: Lab, fleet: Path) -> None:

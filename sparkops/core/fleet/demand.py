@@ -9,10 +9,14 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Host:
-    """A node. `room` is the memory that engines can have together there, in thousandths of the node's memory."""
+    """A node. `room` is the memory that engines can have together there, in thousandths of the node's memory.
+
+    `owned`: a deployment of somebody else serves there, so only those that are `alongside` can go there.
+    """
 
     name: str
     room: int
+    owned: bool = False
 
 
 @dataclass(frozen=True)

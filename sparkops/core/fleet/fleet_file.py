@@ -8,7 +8,7 @@ from typing import Literal
 from sparkops.core import schema, topology
 from sparkops.core.recipe import PORTS
 from sparkops.core.revision import deployment_name
-from sparkops.core.schema import Located, fail
+from sparkops.core.schema import Located, Opaque, fail
 from sparkops.core.topology import Topology
 from sparkops.errors import UsageError
 
@@ -86,7 +86,7 @@ def _deployment(name: str, place: Located, entry: DeploymentEntry) -> FleetDeplo
     return FleetDeployment(
         name,
         place.where,
-        schema.text(entry.recipe, f"{path}.recipe"),
+        schema.text(entry.recipe, f"{path}.recipe") or fail(entry.recipe, f"{path}.recipe", "needs a value"),
         _topology(path, place, entry),
         tuple(schema.text(one, f"{path}.nodes") for one in entry.nodes),
         entry.alongside,
@@ -116,9 +116,19 @@ def _topology(path: str, place: Located, entry: DeploymentEntry) -> Topology:
 
 def _text(key: str, value: Located) -> str:
     """A value as `--set` takes it; an empty one removes the flag or variable."""
+    _refuse_tags(key, value)
     plain = schema.plain(value)
     if plain is None:
         return "" if key.startswith("env.") else "null"
     if isinstance(plain, str):
         return plain
     return value.text if value.text is not None and not isinstance(plain, bool) else json.dumps(plain)
+
+
+def _refuse_tags(key: str, value: Located) -> None:
+    """Refuse a value with a tag of another tool, such as `!vault`."""
+    if isinstance(value.value, Opaque):
+        fail(value, key, f"a {value.value.tag} value cannot be used here")
+    inner = value.value.values() if isinstance(value.value, dict) else value.value
+    for one in inner if isinstance(value.value, dict | tuple) else ():
+        _refuse_tags(key, one)

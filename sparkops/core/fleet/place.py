@@ -48,14 +48,14 @@ def place(demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Pool
     def fits(demand: Demand, *beside: Demand) -> bool:
         return search([*beside, demand], hosts, pools) is not None
 
-    without = {one.name: _why(one, placed, hosts, fits) for one in demands if one.name not in found}
+    without = {one.name: _why(one, placed, fits) for one in demands if one.name not in found}
     return FleetPlacement(found, without)
 
 
-def _why(demand: Demand, placed: Sequence[Demand], hosts: Sequence[Host], fits: Callable[..., bool]) -> NoPlace:
+def _why(demand: Demand, placed: Sequence[Demand], fits: Callable[..., bool]) -> NoPlace:
     if len(demand.needs) < demand.nodes:
         return NoPlace("nodes")
-    if not fits(_asking(demand, 0)) and len(hosts) >= demand.nodes:
+    if not fits(replace(_asking(demand, 0), alongside=True)):
         return NoPlace("cables")
     if not demand.alongside and fits(replace(demand, alongside=True), *placed):
         return NoPlace("shared")

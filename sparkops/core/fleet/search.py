@@ -9,11 +9,11 @@ from sparkops.core.fleet.ways import Copies, Filled, Way, Ways
 EXACT = 16
 """The most nodes for which all ways are tried."""
 
-STEPS, WIDTH = 200, 4
-"""Above, a search with a placement ends after so many steps; it looks at so many nodes beside those of a copy."""
+WIDTH = 4
+"""Above, a search looks at so many nodes beside those of a copy."""
 
-LONGEST = 20_000
-"""Steps after which any search ends. No fleet of a test came near it."""
+LONGEST, LARGE = 30_000, 6_000
+"""The ways after which a search ends: up to `EXACT` nodes, of which most need a few hundred, and above."""
 
 
 def search(demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Pool]) -> dict[str, Copies] | None:
@@ -23,30 +23,38 @@ def search(demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Poo
     early.
     """
     exact = len(hosts) <= EXACT
-    hardest_first = sorted(demands, key=lambda one: (len(one.needs) > one.nodes, -one.least_need, -one.span))
-    tree = _Tree(hardest_first, Ways(demands, hosts, pools, None if exact else WIDTH), LONGEST if exact else STEPS)
-    tree.descend(0, Cost(), Filled((0,) * len(hosts)), ())
+
+    def hardest_first(one: Demand) -> tuple[bool, int, int, int]:
+        anywhere = len(one.needs) == len(hosts)
+        return anywhere, 0 if anywhere else len(one.needs) - one.nodes, -one.least_need, -one.span
+
+    begun = Filled((0,) * len(hosts), frozenset(at for at, host in enumerate(hosts) if host.owned))
+    tree = _Tree(
+        sorted(demands, key=hardest_first),
+        Ways(demands, hosts, pools, None if exact else WIDTH),
+        LONGEST if exact else LARGE,
+    )
+    if hosts:
+        tree.descend(0, Cost(), begun, ())
     return tree.best
 
 
 @dataclass
 class _Tree:
-    """All placements: each level decides one demand. `best` is the cheapest so far, at `cost`; `most` limits the steps.
+    """All placements: each level decides one demand. `best` is the cheapest so far, at `cost`.
 
-    `seen` has the least cost at which fills that are alike were reached on a level.
+    `left` is how many ways it may still look at. `seen` has the least cost of fills that are alike, by level.
     """
 
     demands: Sequence[Demand]
     ways: Ways
-    most: int
+    left: int
     best: dict[str, Copies] | None = None
     cost: Cost | None = None
-    tried: int = 0
     seen: dict[object, Cost] = field(default_factory=dict)
 
     def descend(self, level: int, cost: Cost, filled: Filled, taken: tuple[Way, ...]) -> None:
         """Try all ways of the demands from this level on that can be cheaper than the best."""
-        self.tried += 1
         if level == len(self.demands):
             names = [demand.name for demand in self.demands]
             self.best = {name: way.copies for name, way in zip(names, taken, strict=True)}
@@ -54,18 +62,16 @@ class _Tree:
             return
         rest = self.demands[level + 1 :]
         at_least = least(rest, self.ways, filled)
-        for way in self.ways.of(self.demands[level], filled):
+        found = self.ways.of(self.demands[level], filled)
+        self.left -= len(found)
+        for way in found:
             so_far, key = cost + way.cost, (level, self.ways.key(way.then))
-            if self._over or not self._can_win(so_far, at_least):
+            if self.left < 0 or not self._can_win(so_far, at_least):
                 return  # the next ways cost no less
             if key not in self.seen or so_far < self.seen[key]:
                 self.seen[key] = so_far
                 if self._can_win(so_far, least(rest, self.ways, way.then)):
                     self.descend(level + 1, so_far, way.then, (*taken, way))
-
-    @property
-    def _over(self) -> bool:
-        return self.tried > (self.most if self.best else LONGEST)
 
     def _can_win(self, cost: Cost, more: Cost | None) -> bool:
         """Whether a placement with this cost so far can be the best; `more` is what the rest costs at least."""

@@ -1,12 +1,17 @@
 """The ways to put one deployment on the nodes of a fleet, as far as they differ."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sparkops.core.facts.reading import grouped
 from sparkops.core.fleet.demand import Cost, Demand, Group, Host, Pool
 
 Copies = tuple[Group, ...]
+
+MOST = 2_000
+"""The most ways of one demand that are compared. Only fleets whose nodes differ much have more."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,12 @@ class Ways:
         numbers: dict[object, int] = {}
         self.kind = {host.name: numbers.setdefault(_kind(host, demands), len(numbers)) for host in hosts}
         """Nodes of one kind differ only by pool, by how full they are, and by what must be copied there."""
+        self.sought = Counter(node for one in demands if len(one.needs) < len(hosts) for node in one.needs)
+        """How many of the demands that may not go everywhere may go to a node."""
 
     def of(self, demand: Demand, filled: Filled) -> list[Way]:
         """The different ways to place a demand on nodes that are filled so, the cheapest first."""
-        found = (self._way(demand, copies, filled) for copies in self._copies(demand, filled))
+        found = (self._way(demand, copies, filled) for copies in islice(self._copies(demand, filled), MOST))
         order = self.at.__getitem__
         return sorted(found, key=lambda way: (way.cost, way.copied, [[*map(order, copy)] for copy in way.copies]))
 
@@ -80,7 +87,8 @@ class Ways:
         for _ in range(demand.copies):
             left = ((copies, {*free}.difference(*copies)) for copies in begun)
             longer = ((*copies, group) for copies, free in left for group in self._groups(demand, filled, free))
-            begun = [alike[0] for alike in grouped((self._looks(demand, one, filled), one) for one in longer).values()]
+            looked = ((self._looks(demand, one, filled), one) for one in islice(longer, MOST))
+            begun = [alike[0] for alike in grouped(looked).values()]
         yield from (tuple(sorted(copies, key=lambda group: self.at[group[0]])) for copies in begun)
 
     def _looks(self, demand: Demand, copies: Copies, filled: Filled) -> object:
@@ -94,8 +102,8 @@ class Ways:
         """The groups of nodes that can be one copy. One that the deployment has stays in its order."""
         yield from (group for group in demand.keeps if len(group) == demand.span and {*group}.issubset(free))
         seen = set[object]()
-        for pool in self.pools:
-            inside = [node for node in pool.nodes if node in free]
+        each = ((pool, [node for node in pool.nodes if node in free]) for pool in self.pools)
+        for pool, inside in sorted(each, key=lambda one: sum(demand.lacks.get(node, 0) for node in one[1])):
             looks = pool.whole, tuple(sorted(self._state(node, filled) for node in inside))
             if (self.apart and looks in seen) or (pool.whole and len(inside) < len(pool.nodes)):
                 continue
@@ -110,9 +118,9 @@ class Ways:
         """Every choice of so many nodes that differs; of equal ones those that lack least."""
         kept = frozenset[str]().union(*demand.kept)
 
-        def likes(node: str) -> tuple[bool, int, int, int]:
+        def likes(node: str) -> tuple[bool, int, int, int, int]:
             at = self.at[node]
-            return node not in kept, filled.given[at], demand.lacks.get(node, 0), at
+            return node not in kept, filled.given[at], self.sought[node], demand.lacks.get(node, 0), at
 
         wide = sorted(nodes, key=likes)[: None if self.width is None else size + self.width]
         classes = grouped(((self.pool[node], self._state(node, filled)), node) for node in wide)
@@ -144,7 +152,7 @@ class Ways:
 
 def _kind(host: Host, demands: Sequence[Demand]) -> object:
     kept = (next((at for at, group in enumerate(one.keeps) if host.name in group), None) for one in demands)
-    return host.room, tuple(kept), tuple(one.needs.get(host.name) for one in demands)
+    return host.room, host.owned, tuple(kept), tuple(one.needs.get(host.name) for one in demands)
 
 
 def picks(classes: Sequence[Sequence[str]], size: int) -> Iterator[Group]:

@@ -11,6 +11,7 @@ from sparkops.core.fabric import Fabric, cabling_of
 from sparkops.core.facts import Facts, Model, Unread
 from sparkops.core.fleet.demand import Demand, Host, Pool
 from sparkops.core.fleet.fleet_file import FleetDeployment
+from sparkops.core.fleet.place import STEP
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.sizes import GIB_KIB
 from sparkops.core.target import Target
@@ -46,7 +47,7 @@ class FleetDraft:
     def share(self, total_kib: int) -> int:
         """The memory that an engine takes of a node of this size, in thousandths."""
         found = estimate(self.settings, self.draft.placement.shape, total_kib)
-        return math.ceil(found.share * GIB_KIB / total_kib * WHOLE_NODE)
+        return math.ceil(round(found.share * GIB_KIB / total_kib * WHOLE_NODE, 3))
 
 
 def draft_of(wanted: FleetDeployment, where: Target, chosen: Selected) -> FleetDraft:
@@ -82,7 +83,7 @@ def _span(wanted: FleetDeployment) -> int:
     recipe = recipes.recipe(wanted.recipe)
     settings = effective(recipe, wanted.topology.kind, Overrides(wanted.sets, wanted.extra))
     least = max(LEAST_CLUSTER, recipe.nodes.min)
-    return settings.span or shapes.cluster_size(settings, least, recipe.nodes.max) or least
+    return shapes.cluster_size(settings, least, recipe.nodes.max) or least
 
 
 def demand(one: FleetDraft, facts: Mapping[str, Facts], running: Iterable[DeployedRevision]) -> Demand:
@@ -102,13 +103,16 @@ def demand(one: FleetDraft, facts: Mapping[str, Facts], running: Iterable[Deploy
 
 
 def host(node: str, facts: Facts, running: Sequence[DeployedRevision], fleet: Iterable[str]) -> Host:
-    """What a node has for the fleet: without what its deployments hold now, and less what all others hold."""
+    """What a node has for the fleet: without what its deployments hold now, and less what all others hold.
+
+    Rounded, as idle nodes differ by little and are alike for the placement.
+    """
     memory, ours = facts.memory, frozenset(fleet)
     here = [one for one in running if node in shares(one)]
     free = free_without(memory, [one.stored for one in here if one.stored.deployment in ours])
-    others = sum(shares(one)[node] for one in here if one.stored.deployment not in ours)
-    room = min(free / memory.total_kib, WHOLE - others)
-    return Host(node, max(0, math.floor(room * WHOLE_NODE)))
+    others = [shares(one)[node] for one in here if one.stored.deployment not in ours]
+    room = round(min(free / memory.total_kib, WHOLE - sum(others)) * WHOLE_NODE, 3)
+    return Host(node, max(0, math.floor(room / STEP) * STEP), owned=bool(others))
 
 
 def pools(fabric: Fabric, nodes: Sequence[str]) -> list[Pool]:

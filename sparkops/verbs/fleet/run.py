@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkops.core import needs
 from sparkops.core.fabric import graph
-from sparkops.core.facts import Facts, Unread
+from sparkops.core.facts import Facts
 from sparkops.core.fleet.demand import Demand, Host
 from sparkops.core.fleet.place import FleetPlacement, NoPlace
 from sparkops.core.fleet.place import place as placing
@@ -57,20 +57,24 @@ def _read(session: Session, drafts: Sequence[FleetDraft]) -> dict[str, Facts]:
         node.name: session.facts_command(node, tuple(images), (NO_MODEL, *models), probes) for node in session.selected
     }
     facts = session.containers(session.read(asked))
-    return {node: known for node, known in facts.items() if not isinstance(known.meminfo, Unread)}
+    for node, known in facts.items():
+        if not known.memory.total_kib:
+            session.report.warn("its memory cannot be read, so nothing is placed there", node)
+    return {node: known for node, known in facts.items() if known.memory.total_kib}
 
 
 def _deployment(draft: FleetDraft, one: Demand, found: FleetPlacement) -> dict[str, Any]:
     copies, without = found.copies.get(one.name), found.without.get(one.name)
     nodes = [node for copy in copies or () for node in copy]
     share = max((one.needs[node] for node in nodes), default=max(one.needs.values(), default=0))
+    stay = len(one.kept & {frozenset(copy) for copy in copies or ()})
     return {
         "name": one.name,
         "recipe": draft.settings.recipe.name,
         "topology": str(draft.wanted.topology),
         "share": share / WHOLE_NODE,
         "copies": [list(copy) for copy in copies] if copies else None,
-        "stays": bool(copies) and one.kept == {frozenset(copy) for copy in copies or ()},
+        "stays": bool(copies) and bool(one.keeps) and stay == one.most_kept,
         "copy_mib": sum(one.lacks.get(node, 0) for node in nodes),
         "problem": _problem(draft, one, without) if without else None,
         "next": _next(draft, without) if without else None,
@@ -82,10 +86,10 @@ def _problem(draft: FleetDraft, one: Demand, without: NoPlace) -> str:
     if without.reason == "nodes":
         return f"needs {count} nodes, but only {len(one.needs)} of those that it may take can be read"
     if without.reason == "cables":
-        return f"no cable or switch connects {one.span} of the nodes that it may take"
+        return f"the cables connect too few of the nodes that it may take: it needs {one.copies} x {one.span}"
     if without.reason == "shared":
         return "every node that has room for it has another deployment, and neither of them is `alongside`"
-    return f"needs {share:.2f} of the memory of {count} {'node' if count == 1 else 'nodes'}; less is left"
+    return f"needs {share:.2f} of the memory of {count} {'node' if count == 1 else 'nodes'}; no place was found"
 
 
 def _next(draft: FleetDraft, without: NoPlace) -> str:

@@ -34,5 +34,5 @@ def _node(node: Document, ink: Ink) -> list[object]:
     used, kept = round(fleet * WIDTH), round(held * WIDTH)
     bar = ("#" * used + "=" * kept).ljust(WIDTH, ".")[:WIDTH]
     told = [f"{name} {share:.2f}" for name, share in {**node["deployments"], **node["others"]}.items()]
-    told += [f"others {held:.2f}"] if held - others >= MUCH else []
+    told += [f"others {held - others:.2f}"] if held - others >= MUCH else []
     return [node["name"], gib(node["total_kib"]), f"[{bar}]", f"{free:.2f} free", ", ".join(told) or " "]

@@ -36,6 +36,8 @@ WRONG = {
     "deployments: {a: {recipe: x}, a: {recipe: y}}": "a",
     "deployments: {A b: {recipe: x}}": "Docker does not accept this name",
     "fleet: {}": "unknown key",
+    "deployments: {a: {recipe: ''}}": "needs a value",
+    "deployments: {a: {recipe: x, set: {env.A: !vault b}}}": "value cannot be used here",
 }
 
 

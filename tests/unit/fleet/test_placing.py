@@ -76,3 +76,29 @@ def test_what_has_no_place_is_told_why_and_what_would_fit(last: Demand, why: NoP
     assert found.copies["first"] == (("a",), ("b",), ("c",))
     alone = place([last, demand("first", 700, 3)], HOSTS, pairs)
     assert ("last" in alone.copies) == (why.reason in ("shared", "memory") and last.least_need < 970)
+
+
+def test_nodes_that_all_differ_and_a_fleet_without_nodes_are_no_trouble() -> None:
+    hosts = [Host(f"n{at}", 970 - 10 * at) for at in range(16)]
+    needs = [host.name for host in hosts]
+    demands = [Demand(f"d{at}", dict.fromkeys(needs, 300 - 50 * at), 6 - at, alongside=True) for at in range(4)]
+    assert search(demands, hosts, []) is not None
+    assert search(demands, [], []) is None
+
+
+def test_above_16_nodes_what_may_go_anywhere_leaves_room_for_what_may_not() -> None:
+    hosts = [Host(f"n{at}", 960) for at in range(17)]
+    anywhere = Demand("anywhere", {host.name: 900 for host in hosts}, 2)
+    pinned = Demand("pinned", {f"n{at}": 300 for at in range(6)}, 5)
+    assert search([anywhere, pinned], hosts, []) is not None
+
+
+def test_of_two_pairs_the_one_with_the_model_is_taken() -> None:
+    pairs = [Pool(("a", "b")), Pool(("c", "d"))]
+    assert search([demand("one", 900, span=2, lacks={"a": 9, "b": 9})], HOSTS, pairs) == {"one": (("c", "d"),)}
+
+
+def test_beside_the_deployment_of_somebody_else_only_what_is_alongside_goes() -> None:
+    hosts = [replace(host, owned=host.name == "a", room=600) for host in HOSTS[:2]]
+    two = [Demand("one", {"a": 500, "b": 500}), Demand("two", {"a": 50, "b": 50}, 2, alongside=True)]
+    assert search(two, hosts, []) == {"one": (("b",),), "two": (("a",), ("b",))}
