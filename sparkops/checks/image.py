@@ -169,7 +169,7 @@ def _hint(here: Here, reference: str) -> str:
 
 
 def how_to_get(here: Here, reference: str) -> str:
-    """The commands that get the image for all nodes that run it, or one line that says what is needed."""
+    """The commands that get the image for all nodes of the plan, or one line that says what is needed."""
     pinned = here.s.placement.proxy_image
     source = image_source(pinned if reference == called(pinned) else reference, here.s.effective.recipe)
     if source.way is None:
@@ -177,9 +177,6 @@ def how_to_get(here: Here, reference: str) -> str:
     if "@" in reference:
         return f"{source.says} --on {here.name}"
     takes = f" ({source.takes})" if source.takes else ""
-    users = here.s.placement.proxies if reference == called(pinned) else here.s.placement.engines
-    if len(users) == 1:
-        return f"{source.says}{takes}"
     return f"{source.says}{takes}; copy it to the other nodes: sparkops image distribute {reference}"
 
 

@@ -52,7 +52,7 @@ def test_a_missing_proxy_image_is_pulled_by_the_digest_as_the_remedy_says(lab):
     for node in lab.world.nodes.values():
         node.engine.store.remove(called(DEFAULT))
     refused = lab.json("deploy", "--topology", "2x-solo", code=3)["error"]
-    assert f"image pull {DEFAULT}\n" in refused["hint"]
+    assert f"image pull {DEFAULT}; copy it to the other nodes: " in refused["hint"]
     lab.json("image", "pull", DEFAULT)
     assert lab.json("deploy", "--topology", "2x-solo")["changed"] is True
 
