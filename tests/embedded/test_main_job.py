@@ -41,7 +41,10 @@ def test_two_solo_servers_are_one_endpoint_that_outlives_one_of_them(lab, until)
 
 
 def _all_are_asked(lab, url, key):
-    """Whether a few requests to the endpoint reach the server of every node."""
+    """Whether a few requests to the endpoint reach the server of every node.
+
+    More than one of them: a server may write of an earlier request only now.
+    """
     servers = sorted((node, name) for node, name in lab.running() if "-server-" in name)
 
     def counts():
@@ -50,7 +53,7 @@ def _all_are_asked(lab, url, key):
     before = counts()
     for _ in range(6):
         lab.ask(url, key)
-    return all(now > then for now, then in zip(counts(), before, strict=True))
+    return all(now > then + 1 for now, then in zip(counts(), before, strict=True))
 
 
 def test_a_cluster_without_ray_gives_way_to_another_model_and_comes_back(empty):
