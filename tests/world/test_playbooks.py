@@ -298,3 +298,9 @@ def test_a_command_that_ends_with_a_code_of_its_own_ends_the_play_with_it(lab: L
 def test_a_wrong_variable_in_hosts_is_told(lab: Lab, written: Written, hosts: str, told: str) -> None:
     book = written(f"- {{hosts: '{hosts}', steps: [{{command: ['true']}}]}}\n")
     assert told in lab.json("play", book, code=2)["error"]["message"]
+
+
+def test_a_playbook_that_reaches_no_node_needs_no_inventory(lab: Lab, written: Written) -> None:
+    book = written("- {run: recipe show, with: {args: openai-gpt-oss-120b}}\n")
+    ended = lab.cli("play", book, lab=False, code=0, SPARKOPS_INVENTORY=str(lab.inventory.with_name("nowhere.yml")))
+    assert "warning" not in ended.err

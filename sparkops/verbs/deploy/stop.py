@@ -89,10 +89,8 @@ def _settled(
 ) -> tuple[str, ...]:
     """The deployments whose nodes were all reached; with `whole`, nothing else can run there."""
     meant = [one.stored for one in chosen if _meant(options, one)]
-    missed = (
-        {} if whole else {stored.deployment for stored in meant if any(it.name not in facts for it in stored.members)}
-    )
-    names = tuple(stored.deployment for stored in meant if stored.deployment not in missed)
+    missed = {stored.deployment for stored in meant if any(it.name not in facts for it in stored.members)}
+    names = tuple(stored.deployment for stored in meant if whole or stored.deployment not in missed)
     if options.deployment:
         return names or ((options.deployment,) if whole else ())
     return (*names, EVERYTHING) if whole and not options.only else names

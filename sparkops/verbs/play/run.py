@@ -104,7 +104,11 @@ class _Playing:
             self.report.warn(f"`--limit {LAST_FAILED}` does not know this run: {error.message}")
 
     def _keep(self, failed: list[str]) -> None:
-        last_failed.keep(inventory.inventory(self.options.where.inventory).source, failed)
+        try:
+            source = inventory.inventory(self.options.where.inventory).source
+        except UsageError:
+            return  # a playbook that reaches no node needs no inventory
+        last_failed.keep(source, failed)
 
     def _leave_out(self, plays: Sequence[Play]) -> None:
         """Say that these plays did not run, and note on which nodes."""
