@@ -68,7 +68,7 @@ class Here:
     @property
     def going(self) -> list[tuple[Stored, Container]]:
         """Our running containers on this node that the plan replaces or starts again."""
-        names = {found.name for node, _, found in self.s.replaced if node == self.name}
+        names = {found.name for node, _, found in self.s.gone if node == self.name}
         names |= {self.s.revision.container(member) for member in self.members}
         found = deployed({self.name: self.facts})
         return [(stored, one) for _, stored, one in found if one.name in names and one.runs]

@@ -51,6 +51,8 @@ VERBS = {
     "version": Local("about", "run:version", "show:version", SET_UP, "Show the version of sparkops."),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show every command that deploy would run."),
     "place": Verb("fleet", "run:place", "show:placed", DEPLOY, "Show which nodes a fleet's deployments would take."),
+    "diff": Verb("fleet", "apply:diff", "show:differs", DEPLOY, "Show how the nodes differ from a fleet's file."),
+    "apply": Verb("fleet", "apply:apply", "show:applied", DEPLOY, "Make the nodes serve what a fleet's file says."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
     "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started."),
     "start": Verb(

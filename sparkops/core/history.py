@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkops.core.notes import EVERYTHING, NodeHistory, Note
 
-SAY_FIRST = ("start", "restart", "rollback", "key rotate")
+SAY_FIRST = ("apply", "start", "restart", "rollback", "key rotate")
 """Verbs that note what they are about before they change anything."""
 
 
@@ -152,7 +152,7 @@ def replaced_by(nodes: Iterable[NodeHistory]) -> tuple[dict[str, tuple[str, ...]
         noted, here = dict[str, tuple[str, ...]](), set[str]()
         for note in history.notes:
             if note.event == "about":
-                noted[note.run] = note.replaces
+                noted[note.run] = (*noted.get(note.run, ()), *note.replaces)
             elif note.event == "end":
                 gone = noted.pop(note.run, ())
                 here = {*here, *gone} if note.exit_code else (set() if note.settled else here)

@@ -1,7 +1,5 @@
 """A proposal as the text of a recipe file: each value below the comment that says why."""
 
-import json
-import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,12 +7,9 @@ from typing import Any
 from sparkops.core.advice import BANDWIDTH_GB_S
 from sparkops.core.proposal import Line, Proposal
 from sparkops.core.recipe import MOUNTS
+from sparkops.core.yaml_text import flow
 
 WIDTH = 110
-_PLAIN = re.compile(r"[A-Za-z][\w./-]*(?: [\w./-]+)*", re.ASCII)
-"""Texts that YAML reads as themselves, but for words such as `yes`."""
-
-_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 def text(proposal: Proposal) -> str:
@@ -23,7 +18,7 @@ def text(proposal: Proposal) -> str:
     at = f" at commit {snapshot.commit}" if snapshot.commit else ""
     lines = [
         *_comment(f"Written by `sparkops recipe new` from the files of {snapshot.model}{at}: estimated, not measured."),
-        f"model: {_value(snapshot.model)}",
+        f"model: {flow(snapshot.model)}",
         *_group(proposal.lines, ""),
         "",
         "args:",
@@ -31,10 +26,10 @@ def text(proposal: Proposal) -> str:
         *(line for reason in proposal.left_out for line in _comment(f"not set: {reason}", "  ")),
         "",
         "# the caches that outlive a container, so that later starts are faster",
-        f"mounts: {_value(list(MOUNTS))}",
+        f"mounts: {flow(list(MOUNTS))}",
         "",
         "metadata:",
-        *(f"  {key}: {_value(value)}" for key, value in _metadata(proposal)),
+        *(f"  {key}: {flow(value)}" for key, value in _metadata(proposal)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -44,7 +39,7 @@ def _group(lines: Iterable[Line], prefix: str) -> Iterator[str]:
     for line in lines:
         if line.key.startswith("args.") == bool(prefix):
             yield from _comment(line.reason, indent)
-            yield f"{indent}{line.key.removeprefix('args.')}: {_value(line.value)}"
+            yield f"{indent}{line.key.removeprefix('args.')}: {flow(line.value)}"
 
 
 def _metadata(proposal: Proposal) -> Iterator[tuple[str, Any]]:
@@ -67,14 +62,3 @@ def _metadata(proposal: Proposal) -> Iterator[tuple[str, Any]]:
 
 def _comment(reason: str, indent: str = "") -> list[str]:
     return textwrap.wrap(reason, WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
-
-
-def _value(value: Any) -> str:
-    """A value in YAML's flow style."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_value(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, str):
-        return value if _PLAIN.fullmatch(value) and value.lower() not in _WORDS else json.dumps(value)
-    return json.dumps(value)

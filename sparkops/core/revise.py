@@ -1,8 +1,8 @@
 """From what was asked for and what is there to a revision."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from itertools import count
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from typing import Any, Literal
 
 from sparkops.core import needs, proxy_image
@@ -26,15 +26,33 @@ POOLING = {
 }
 
 
+@dataclass(frozen=True)
+class Ports:
+    """By node: `taken` are the ports of other deployments, `kept` is the first port that this one keeps."""
+
+    taken: Mapping[str, frozenset[int]]
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+    def first(self, node: str, wanted: int, behind: int) -> int:
+        """The port that is kept, else the first from `wanted` on; it and the next `behind` ports are free."""
+        taken = self.taken.get(node, frozenset())
+        candidates = chain([self.kept[node]] if node in self.kept else [], count(wanted))
+        return next(port for port in candidates if taken.isdisjoint(range(port, port + behind + 1)))
+
+
+def running_ports(facts: Mapping[str, Facts], but: str) -> Ports:
+    """The ports of all deployments that run, without this one."""
+    return Ports({node: _taken(known, but) for node, known in facts.items()})
+
+
 def revise(
-    name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts], alongside: bool = False
+    name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts], ports: Ports | None = None
 ) -> Revision:
     """The revision of this placement of the recipe; `facts` must have every placed node.
 
-    With `alongside`, it listens on the first ports not taken by another sparkops deployment.
+    With `ports`, it listens on the first ports that no other deployment has.
     """
     cluster = placement.topology.kind == "cluster"
-    beside = name if alongside else None
     first = facts[placement.head.node.name]
     links: dict[str, FabricLink] = {}
     if cluster:
@@ -55,7 +73,7 @@ def revise(
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
         members=tuple(
-            _member(place, facts[place.node.name], links, _port(place, placement, effective, facts, beside))
+            _member(place, facts[place.node.name], links, _port(place, placement, effective, ports))
             for place in placement.places
         ),
         proxy_image=_image(proxy_image.called(placement.proxy_image), first) if placement.proxies else None,
@@ -118,9 +136,7 @@ def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], port: i
     )
 
 
-def _port(
-    place: Place, placement: Placement, effective: Effective, facts: Mapping[str, Facts], beside: str | None
-) -> int | None:
+def _port(place: Place, placement: Placement, effective: Effective, ports: Ports | None) -> int | None:
     """Where a member listens: the endpoint on its port, servers behind a proxy on the next one.
 
     So clients keep their address when the topology changes.
@@ -129,7 +145,7 @@ def _port(
         return None
     behind = 1 if placement.proxies else 0
     wanted = effective.recipe.port or place.node.api_port
-    first = wanted if beside is None else _free_port(wanted, behind, facts[place.node.name], beside)
+    first = wanted if ports is None else ports.first(place.node.name, wanted, behind)
     if first + behind > PORTS[1] + 1:
         raise UsageError(f"{place.node.name}: port {first} is too high: servers behind a proxy need the next one")
     return first if place.role == "proxy" else first + behind
@@ -142,16 +158,15 @@ def _absolute(path: str | None, home: str) -> str | None:
     return home if path == "~" else f"{home}/{path.removeprefix('~/')}"
 
 
-def _free_port(port: int, behind: int, facts: Facts, deployment: str) -> int:
-    """The first port from this one on that, with the next `behind` ports, no other sparkops deployment has here."""
-    taken = {
+def _taken(facts: Facts, but: str) -> frozenset[int]:
+    """The ports of the node's deployments, without this one."""
+    return frozenset(
         member.get("port")
         for container in facts.containers
-        if container.runs and container.deployment != deployment
+        if container.runs and container.deployment != but
         for member in (container.revision or {}).get("members", ())
         if member.get("role") == container.role
-    }
-    return next(free for free in count(port) if taken.isdisjoint(range(free, free + behind + 1)))
+    )
 
 
 def _links(placement: Placement, facts: Mapping[str, Facts], fabric: Fabric) -> dict[str, FabricLink]:

@@ -23,7 +23,7 @@ Todo = Literal["keep", "start", "restart", "replace", "run"]
 class Choices:
     """The user's choices. `keep` are hashes of revisions whose stopped containers are never removed.
 
-    `at_once`: copies behind a proxy are not replaced one after the other.
+    `at_once`: copies behind a proxy are not replaced one after the other. `fleet` is the fleet that it is a part of.
     """
 
     alongside: bool = False
@@ -32,6 +32,7 @@ class Choices:
     limits: WaitLimits = USUAL
     sudo_password: bool = False
     keep: frozenset[str] = frozenset()
+    fleet: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Situation:
 
     `facts` holds the nodes that answered; `key_digest` is of the key to be used; `broken` are nodes whose engine of
     this revision is up but does not answer, `mute` those whose server does not answer that copies in turns replace;
-    `given` has, by node and file, the digest of a key that containers got from another user's file. Only a preflight
+    `given` has, by node and file, the digest of a key that containers got from another user's file. `leaving` are the
+    containers of other deployments that the same run ends before it starts this one. Only a preflight
     fills the rest: `away` are the nodes without facts, `spans` when each node answered, `peers` what the nodes found of
     each other, `measured` how much their cables carry, None unless that was asked for.
     """
@@ -72,6 +74,7 @@ class Situation:
     unproven: frozenset[str] = frozenset()
     mute: frozenset[str] = frozenset()
     given: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    leaving: tuple[tuple[str, Stored, Container], ...] = ()
     away: Mapping[str, Away] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)
     peers: Mapping[str, Peers | Unread] = field(default_factory=dict)
@@ -198,6 +201,11 @@ class Situation:
         }
         whole = (item for item in running if (item[1].deployment, item[1].hash) in gone)
         return tuple(item for item in whole if not self.partial or (item[0], item[2].role) in places)
+
+    @property
+    def gone(self) -> tuple[tuple[str, Stored, Container], ...]:
+        """All that is stopped before this starts: what it replaces, and what leaves its nodes."""
+        return (*self.replaced, *self.leaving)
 
     @cached_property
     def copies(self) -> tuple["Situation", ...]:

@@ -19,13 +19,14 @@ def fleet(path: str | None = None) -> WantedFleet:
         found = fleet_file.read(recipes.document(file))
     except UsageError as error:
         if not file.exists():
-            error.hint = f"name the fleet's file, or write {DEFAULT} here"
+            error.hint = f"name the fleet's file, or write {DEFAULT} from what serves now: `sparkops init --fleet`"
         raise
-    deployments = (replace(one, recipe=_recipe(file, one.recipe)) for one in found.deployments)
+    deployments = (replace(one, recipe=beside(file, one.recipe)) for one in found.deployments)
     return replace(found, deployments=tuple(deployments))
 
 
-def _recipe(file: Path, named: str) -> str:
+def beside(file: Path, named: str) -> str:
+    """The recipe that a fleet's file names: a path is relative to that file."""
     return (
         f"{file.parent}/{named.removeprefix('./')}"
         if named.startswith(("./", "../")) or named.endswith(YAML)

@@ -59,10 +59,11 @@ def run(container: ContainerCommand) -> Command:
     return Command(tuple(words), timeout=120.0)
 
 
-def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[str, str]:
+def labels(revision: Revision, member: Member, replaces: Iterable[str], fleet: str = "") -> dict[str, str]:
     """What any machine with the inventory needs to know of a deployment; no secrets.
 
-    `replaces` are the hashes of what this deploy replaces, so that a rollback brings back all of it.
+    `replaces` are the hashes of what this deploy replaces, so that a rollback brings back all of it. `fleet` is the
+    fleet of which an `apply` started it, so that a later one may end it.
     """
     gone = ",".join(sorted(set(replaces)))
     return {
@@ -73,4 +74,5 @@ def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[
         "sparkops.spec": str(SPEC),
         "sparkops.revision": revision.canonical,
         **({"sparkops.replaces": gone} if gone else {}),
+        **({"sparkops.fleet": fleet} if fleet else {}),
     }

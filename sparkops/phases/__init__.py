@@ -14,13 +14,11 @@ from sparkops.phases.in_turns import OF_A_TURN, numbered, repeated
 from sparkops.phases.operator import compile_play
 from sparkops.phases.settle import settle
 
-KEY_PHASE = "write the API key"
-
 PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
     "make directories": prepare.directories,
     "write the proxy's configuration": prepare.proxy_config,
     "stop what is replaced": serve.quiesce,
-    KEY_PHASE: prepare.api_key,
+    "write the API key": prepare.api_key,
     "free memory": serve.await_memory,
     "start containers": serve.start,
     "wait for the engines": serve.load,

@@ -52,7 +52,7 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
 
 def await_memory(s: Situation) -> Iterator[Step]:
     """Wait for the memory of what was stopped, then empty the page cache: CUDA does not count what Linux could free."""
-    stopped = {node for node, _, _ in s.replaced} | {m.name for m, _ in _own(s) if s.todo(m) in ("restart", "replace")}
+    stopped = {node for node, _, _ in s.gone} | {m.name for m, _ in _own(s) if s.todo(m) in ("restart", "replace")}
     for member in s.engines:
         if s.todo(member) == "keep":
             continue
@@ -115,7 +115,7 @@ def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
     return docker.ContainerCommand(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
-        labels=docker.labels(s.revision, member, s.replaces),
+        labels=docker.labels(s.revision, member, s.replaces, s.choices.fleet),
         env=vllm.environment(s.revision, member, int(s.choices.limits.deadline), s.offline(member.name)),
         mounts=(
             *(f"{source}:{target}" for source, target in mounts(s, member)),
@@ -136,7 +136,7 @@ def _proxy(s: Situation, member: Member) -> docker.ContainerCommand:
     return docker.ContainerCommand(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.proxy_image.reference),
-        labels=docker.labels(s.revision, member, s.replaces),
+        labels=docker.labels(s.revision, member, s.replaces, s.choices.fleet),
         env=proxy.ENVIRONMENT,
         mounts=(config, auth, *_key(s, member)),
         words=proxy.words(member),

@@ -162,9 +162,9 @@ class Session:
         named = tuple(one for one in note.settled if one != notes.EVERYTHING)
         self.fleet.note(notes.line(replace(note, settled=named)), sorted(beside))
 
-    def about(self, deployment: str, **hashes: Iterable[str]) -> None:
-        """Note the deployment that the run is about; also, by the name of `Note`, the hashes of what it changes."""
-        note = notes.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment))
+    def about(self, deployment: str, load: Load | None = None, **hashes: Iterable[str]) -> None:
+        """Note a deployment that the run is about; also, by the name of `Note`, the hashes of what it changes."""
+        note = notes.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment), load=load)
         named = {name: tuple(some) for name, some in hashes.items()}
         self.fleet.note(notes.line(replace(note, **named)), sorted(self.locked))  # type: ignore[arg-type]
 

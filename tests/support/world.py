@@ -159,6 +159,15 @@ class Lab(Person):
     def running(self) -> set[tuple[str, str]]:
         return self.containers(running=True)
 
+    def crowded(self) -> list[str]:
+        """The nodes whose engines want more memory than there is."""
+        found = []
+        for name, node in self.world.nodes.items():
+            here = [one for one in node.engine.listed() if one.running and one.labels.get("sparkops.role") != "proxy"]
+            asked = [json.loads(one.labels["sparkops.revision"])["args"]["gpu-memory-utilization"] for one in here]
+            found += [name] if sum(asked) > 1.001 else []
+        return found
+
     def on(self, name: str, *words: str) -> str:
         """What a command of the node prints to its user."""
         result = self.node(name).run(Command(words), "", self.world.now())

@@ -3,7 +3,6 @@
 `SPARKOPS_SEQUENCES=1000` tries so many.
 """
 
-import json
 import os
 import random
 import re
@@ -49,16 +48,6 @@ def advised(text: str) -> Iterator[list[str]]:
         yield words[2:] if words[0] == "-i" else words
 
 
-def crowded(lab: Lab) -> list[str]:
-    """The nodes whose engines want more memory than there is."""
-    found = []
-    for name, node in lab.world.nodes.items():
-        here = [one for one in node.engine.listed() if one.running and one.labels.get("sparkops.role") != "proxy"]
-        asked = [json.loads(one.labels["sparkops.revision"])["args"]["gpu-memory-utilization"] for one in here]
-        found += [name] if sum(asked) > 1.001 else []
-    return found
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_refusal_changes_nothing_and_names_what_works_and_a_second_rollback_undoes_the_first(
     lab: Lab, seed: int
@@ -68,7 +57,7 @@ def test_a_refusal_changes_nothing_and_names_what_works_and_a_second_rollback_un
         words, before, containers = command(chance, lab.names), lab.running(), lab.containers()
         ran = lab.cli(*words, "--json")
         assert ran.code in (0, 2, 3), words
-        assert crowded(lab) == [], words
+        assert lab.crowded() == [], words
         if ran.code:
             assert (lab.running(), lab.containers()) == (before, containers), words
             follow(lab, chance, str(ran.document["error"]["hint"]))
@@ -88,7 +77,7 @@ def follow(lab: Lab, chance: random.Random, hint: str) -> None:
     typed = chance.choice(printed)
     ran = lab.cli(*typed, "--json")
     assert ran.code == 0 or "must also stop" in ran.document["error"]["message"], typed
-    assert crowded(lab) == [], typed
+    assert lab.crowded() == [], typed
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -122,5 +111,5 @@ def test_after_a_kill_an_interrupt_or_a_lost_node_what_status_prints_works_until
             lab.settle()
         else:
             lab.cli(*typed, code=0)
-        assert crowded(lab) == [], typed
+        assert lab.crowded() == [], typed
     pytest.fail(f"{words} {kind} {at}: {steps}")

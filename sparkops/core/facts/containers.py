@@ -112,6 +112,11 @@ class Container:
         return tuple(filter(None, self.labels.get(f"{LABEL}replaces", "").split(",")))
 
     @property
+    def fleet(self) -> str:
+        """The fleet of which an `apply` started it; empty for all others."""
+        return self.labels.get(f"{LABEL}fleet", "")
+
+    @property
     def revision(self) -> Mapping[str, Any] | None:
         """The revision that the label holds, None when it is missing or no JSON object."""
         try:

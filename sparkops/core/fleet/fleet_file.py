@@ -12,6 +12,9 @@ from sparkops.core.schema import Located, Opaque, fail
 from sparkops.core.topology import Topology
 from sparkops.errors import UsageError
 
+NAME = "fleet"
+"""The name of a fleet whose file gives it none."""
+
 
 @dataclass(frozen=True)
 class DeploymentEntry:
@@ -36,6 +39,7 @@ class FleetFile:
     """The content of a fleet's file."""
 
     deployments: Mapping[str, DeploymentEntry]
+    name: Located | None = None
 
 
 @dataclass(frozen=True)
@@ -59,28 +63,36 @@ class FleetDeployment:
     open_access: bool = False
     proxy: Literal["first", "all"] = "first"
 
+    @property
+    def has_port(self) -> bool:
+        """Whether the file names its port."""
+        return any(one.startswith("port=") for one in self.sets)
+
 
 @dataclass(frozen=True)
 class WantedFleet:
-    """The deployments of one file, in its order."""
+    """The deployments of one file, in its order. `name` tells fleets on the same nodes apart."""
 
     source: str
     deployments: tuple[FleetDeployment, ...]
+    name: str = NAME
 
 
 def read(document: Located) -> WantedFleet:
     """A fleet's file as its deployments; raises UsageError with file and line."""
-    found = schema.build(FleetFile, document).deployments
+    written = schema.build(FleetFile, document)
+    found = written.deployments
     lines = schema.mapping(schema.mapping(document)["deployments"])
     if not found:
         fail(document, "deployments", "has no deployment", hint="write one: NAME: {recipe: RECIPE}")
-    return WantedFleet(document.file, tuple(_deployment(name, lines[name], one) for name, one in found.items()))
+    deployments = tuple(_deployment(name, lines[name], one) for name, one in found.items())
+    name = _usable(written.name, "name", schema.text(written.name, "name")) if written.name else NAME
+    return WantedFleet(document.file, deployments, name)
 
 
 def _deployment(name: str, place: Located, entry: DeploymentEntry) -> FleetDeployment:
     path = f"deployments.{name}"
-    if (usable := deployment_name(name)) != name:
-        fail(place, path, "Docker does not accept this name", hint=f"use {usable}")
+    _usable(place, path, name)
     port = entry.port and schema.integer(entry.port, f"{path}.port", *PORTS)
     sets = tuple(f"{key}={_text(key, value)}" for key, value in entry.set.items())
     return FleetDeployment(
@@ -97,6 +109,12 @@ def _deployment(name: str, place: Located, entry: DeploymentEntry) -> FleetDeplo
         not entry.api_key,
         entry.proxy,
     )
+
+
+def _usable(place: Located, path: str, name: str) -> str:
+    if (usable := deployment_name(name)) != name:
+        fail(place, path, "Docker does not accept this name", hint=f"use {usable}")
+    return name
 
 
 def _topology(path: str, place: Located, entry: DeploymentEntry) -> Topology:

@@ -13,8 +13,9 @@ from sparkops.core.revision_changes import in_words
 from sparkops.core.situation import Situation, deployed
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
-from sparkops.phases import KEY_PHASE, compile_deploy
+from sparkops.phases import compile_deploy
 from sparkops.phases.orphans import compile_orphans
+from sparkops.phases.prepare import api_key
 from sparkops.phases.sudo import with_sudo
 from sparkops.session.api_key import readers
 from sparkops.session.find_deployment import ours_to_change
@@ -55,7 +56,7 @@ def compile_plan(situation: Situation, draft: Draft, session: Session, own: OwnP
     """Compile the end of what was out of reach before, then the phases of `deploy.yml` or of the operator's play."""
     names = known(own.play, own.extra, draft.placement.nodes, situation.facts) if own else None
     deploys = compile_deploy(situation, own.play if own else built_in("deploy"), names)
-    _keeps_other_keys(situation, deploys)
+    keep_other_keys(situation)
     addresses = {node.name: node.address for node in session.inventory.nodes}
     wanted = {(member.name, situation.revision.container(member)) for member in situation.revision.members}
     orphans = compile_orphans(situation.facts, addresses, wanted)
@@ -79,10 +80,10 @@ def changes(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return told, told
 
 
-def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
+def keep_other_keys(situation: Situation) -> None:
     """Refuse to change the key file that another deployment on the node would read at its next start."""
-    written = [step.node for phase in plan.phases if phase.name == KEY_PHASE for step in phase.steps]
-    gone = {situation.revision.hash, *(stored.hash for _, stored, _ in situation.replaced)}
+    written = [step.node for step in api_key(situation)]
+    gone = {situation.revision.hash, *(stored.hash for _, stored, _ in situation.gone)}
     everything = [stored for _, stored, _ in deployed(situation.facts)]
     for other in readers(situation.facts, written):
         if other.stored.hash not in gone:

@@ -21,16 +21,22 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
     """Print and return the warnings. An interrupt undoes nothing: the deployment serves already."""
     revision = compiled.situation.revision
     session.report.done = f"{serves(revision)}; not checked: vLLM's kernels, access from this machine"
-    warnings = [
-        *older(compiled.situation),
-        *out_of_reach(compiled.situation),
-        *(by_marlin(session, compiled.draft.effective, revision) if compiled.plan.changes else ()),
-        *ask_from_here(revision, session.secrets.get(API_KEY.name, "")),
-    ]
+    engine = compiled.draft.effective if compiled.plan.changes else None
+    warnings = doubts(compiled.situation, session, session.secrets.get(API_KEY.name, ""), engine)
     session.report.done = serves(revision)
     for warning in warnings:
         session.report.warn(warning)
     return warnings
+
+
+def doubts(situation: Situation, session: Session, key: str, engine: Effective | None) -> list[str]:
+    """What the deploy could not ensure; `engine` has the settings with which it started one."""
+    return [
+        *older(situation),
+        *out_of_reach(situation),
+        *(by_marlin(session, engine, situation.revision) if engine else ()),
+        *ask_from_here(situation.revision, key),
+    ]
 
 
 def serves(revision: Revision) -> str:

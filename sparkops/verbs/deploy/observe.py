@@ -1,6 +1,6 @@
 """All that a deploy reads from the nodes before it decides. Later steps use only the frozen situation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, ServingProbe, serving_probe
@@ -8,7 +8,7 @@ from sparkops.core.facts import Facts, Peers, Unread
 from sparkops.core.facts.models import complete
 from sparkops.core.impact import loads
 from sparkops.core.plan import Result
-from sparkops.core.revise import revise
+from sparkops.core.revise import Ports, revise, running_ports
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Choices, Situation
 from sparkops.core.stored import Stored
@@ -33,12 +33,20 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     Returns also the draft, judged again with what the nodes found in the image. Raises `Unreachable` for a node of the
     placement that does not answer, `Refused` for a key that cannot be read or by a rule.
     """
-    read = _facts(session, first)
+    read = read_for(session, first)
     first = rechosen(options, first, read)  # another run may have changed what runs where since the first choice
     facts = session.containers(read, but=first.nodes)
     session.require(first.nodes)
     draft = informed(with_own_flags(first, options, session, facts), options, facts)
-    revision = revise(name_of(options, draft), draft.effective, draft.placement, facts, options.alongside)
+    beside = running_ports(facts, name_of(options, draft)) if options.alongside else None
+    return draft, situated(options, session, draft, facts, beside)
+
+
+def situated(
+    options: PlanOptions, session: Session, draft: Draft, facts: Mapping[str, Facts], ports: Ports | None
+) -> Situation:
+    """The draft with these facts as a situation; raises `Refused` for a key that cannot be read."""
+    revision = revise(name_of(options, draft), draft.effective, draft.placement, facts, ports)
     if options.open_access:
         revision = replace(revision, without_key=True)
     key_digest, given = _keys(options, session, facts, revision)
@@ -46,7 +54,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     known = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
     situation = replace(known, peers=draft.peers or _at_cables(known, session))
     situation = replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))
-    return draft, replace(situation, mute=_mute(situation, session))
+    return replace(situation, mute=_mute(situation, session))
 
 
 def _at_cables(known: Situation, session: Session) -> Mapping[str, Peers | Unread]:
@@ -56,16 +64,20 @@ def _at_cables(known: Situation, session: Session) -> Mapping[str, Peers | Unrea
     return ask_peers(session, hears(known.facts, session.selected))
 
 
-def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
-    """Read all nodes. If they have different commits of the model, read them again for the head's commit."""
+def read_for(session: Session, draft: Draft, only: Iterable[str] = ()) -> dict[str, Facts]:
+    """Read all nodes. If they have different commits of the model, read them again for the head's commit.
+
+    `only` names the probes that are wanted; none: all.
+    """
     served, *others = draft.models
-    facts = session.facts(images=draft.asked, models=(served, *others))
+    facts = session.facts(images=draft.asked, models=(served, *others), only=only)
     have = {p.node.name: complete(f.model) for p in draft.placement.engines if (f := facts.get(p.node.name))}
     commits = {name: model.revision for name, model in have.items() if model}
     pinned = commits.get(draft.placement.head.node.name)
     if pinned is None or set(commits.values()) == {pinned}:
         return facts
-    return facts | session.facts(images=draft.asked, models=(f"{draft.effective.model}@{pinned}", *others))
+    again = (f"{draft.effective.model}@{pinned}", *others)
+    return facts | session.facts(images=draft.asked, models=again, only=only)
 
 
 def _keys(
@@ -95,7 +107,7 @@ def _unproven(situation: Situation, session: Session) -> frozenset[str]:
 
     Not of one with a stopped container or with the note of a deploy that ended well, nor if nothing older is kept.
     """
-    cut = {(run.begin.deployment, node) for run in session.cut_off for node in run.nodes}
+    cut = {(name, node) for run in session.cut_off for name in run.left for node in run.nodes}
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     doubtful = {it for it, one in replaced.items() if {(one.deployment, m.name) for m in one.members} & cut}
     doubtful -= {load.revision for known in situation.facts.values() for load in loads(known)}

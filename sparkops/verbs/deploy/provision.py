@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sparkops.core import vocabulary
+from sparkops.core.facts import Facts
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.needs import NeededModel, models
@@ -49,12 +50,17 @@ def needs(draft: Draft) -> Needs:
 
 def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
     """Get what is missing; returns what was got, in words. Refuses first what the nodes cannot serve anyway."""
-    want = needs(draft)
-    session.require(want.nodes)
+    session.require(needs(draft).nodes)
     if _lacking(draft, session):
         _judge_the_rest(options, draft, session)
+    return get(draft, session, options.access)
+
+
+def get(draft: Draft, session: Session, access: Access) -> list[str]:
+    """Get what is missing; returns what was got, in words."""
+    want = needs(draft)
     images = (get_image(session, draft, image, names) for image, names in want.images.items())
-    got = (_model(session, want, one, options.access) for one in want.models)
+    got = (_model(session, want, one, access) for one in want.models)
     return list(chain(*images, *got))
 
 
@@ -78,6 +84,12 @@ def _lacking(draft: Draft, session: Session) -> list[str]:
     want = needs(draft)
     facts = session.facts(images=list(want.images), models=want.read)
     session.require(want.nodes)
+    return lacking(draft, facts)
+
+
+def lacking(draft: Draft, facts: Mapping[str, Facts]) -> list[str]:
+    """What `get` would do first, in words."""
+    want = needs(draft)
     steps = [way for image, names in want.images.items() if (way := way_to_image(facts, draft, image, names))]
     for one in want.models:
         if without := [name for name in want.engines if not one.usable(facts[name])]:

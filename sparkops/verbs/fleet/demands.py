@@ -1,7 +1,8 @@
 """From the deployments of a fleet and what the nodes have to what the placement needs."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sparkops.checks.memory_fits import free_without
@@ -14,7 +15,6 @@ from sparkops.core.fleet.fleet_file import FleetDeployment
 from sparkops.core.fleet.place import STEP
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.sizes import GIB_KIB
-from sparkops.core.target import Target
 from sparkops.core.topology import LEAST_CLUSTER, split
 from sparkops.core.utilization import WHOLE
 from sparkops.errors import Refused, UsageError
@@ -24,6 +24,7 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.session.open import Selected
 from sparkops.verbs.deploy.draft import Draft, drafted
 from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.fleet.options import FleetOptions
 
 WHOLE_NODE = 1000
 """Shares of a node's memory are whole numbers of this, so that sums are exact."""
@@ -37,6 +38,7 @@ class FleetDraft:
     """One deployment as its recipe and the rules make it, on the first nodes of those that it may take (`nodes`)."""
 
     wanted: FleetDeployment
+    options: PlanOptions
     draft: Draft
     nodes: tuple[str, ...]
 
@@ -50,30 +52,39 @@ class FleetDraft:
         return math.ceil(round(found.share * GIB_KIB / total_kib * WHOLE_NODE, 3))
 
 
-def draft_of(wanted: FleetDeployment, where: Target, chosen: Selected) -> FleetDraft:
+def draft_of(wanted: FleetDeployment, options: FleetOptions, chosen: Selected) -> FleetDraft:
     """Read recipe and nodes of a deployment and let the rules judge it; errors name its place in the fleet's file."""
-    try:
+    deploys = PlanOptions(
+        where=options.where,
+        topology=str(wanted.topology),
+        recipe=wanted.recipe,
+        name=wanted.name,
+        executor=wanted.executor,
+        sets=wanted.sets,
+        extra=wanted.extra,
+        allow=wanted.allow,
+        alongside=True,
+        proxy=wanted.proxy,
+        limits=options.limits,
+        api_key=options.api_key,
+        open_access=wanted.open_access,
+    )
+    with named(wanted):
         limited = chosen.inventory.select(",".join(wanted.nodes)) if wanted.nodes else chosen.nodes
         nodes = tuple(node for node in limited if node in chosen.nodes)
-        count = wanted.topology.copies * _span(wanted)
-        options = PlanOptions(
-            where,
-            str(wanted.topology),
-            wanted.recipe,
-            wanted.name,
-            wanted.executor,
-            wanted.sets,
-            wanted.extra,
-            wanted.allow,
-            alongside=True,
-            proxy=wanted.proxy,
-            open_access=wanted.open_access,
-        )
-        draft = drafted(options, Selected(chosen.inventory, nodes[:count], chosen.sudo_password))
+        first = nodes[: wanted.topology.copies * _span(wanted)]
+        draft = drafted(deploys, Selected(chosen.inventory, first, chosen.sudo_password))
+    return FleetDraft(wanted, deploys, draft, tuple(node.name for node in nodes))
+
+
+@contextmanager
+def named(wanted: FleetDeployment) -> Iterator[None]:
+    """What is refused there names the deployment and its place in the fleet's file."""
+    try:
+        yield
     except (UsageError, Refused) as error:
         hint = "\n".join(filter(None, [error.hint, WRITTEN if "--" in (error.hint or "") else ""]))
         raise type(error)(f"{wanted.where}: {wanted.name}: {error.message}", hint=hint or None) from None
-    return FleetDraft(wanted, draft, tuple(node.name for node in nodes))
 
 
 def _span(wanted: FleetDeployment) -> int:
@@ -86,11 +97,10 @@ def _span(wanted: FleetDeployment) -> int:
     return shapes.cluster_size(settings, least, recipe.nodes.max) or least
 
 
-def demand(one: FleetDraft, facts: Mapping[str, Facts], running: Iterable[DeployedRevision]) -> Demand:
-    """What a deployment needs of each node that answers."""
+def demand(one: FleetDraft, facts: Mapping[str, Facts], mine: Iterable[DeployedRevision]) -> Demand:
+    """What a deployment needs of each node that answers; `mine` is what serves of it, or was stopped last."""
     placement = one.draft.placement
     there = [node for node in one.nodes if node in facts]
-    mine = [it for it in running if it.stored.deployment == one.wanted.name]
     return Demand(
         one.wanted.name,
         {node: one.share(facts[node].memory.total_kib) for node in there},

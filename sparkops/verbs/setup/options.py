@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from sparkops.core.target import Target
+
 
 @dataclass(frozen=True)
 class InitOptions:
@@ -19,3 +21,12 @@ class InitOptions:
     force: bool = False
     resolve: bool = False
     ask_pass: bool = False
+
+
+@dataclass(frozen=True)
+class InitFleetOptions:
+    """Options of `init --fleet`. `output` None means `fleet.yml` in the current directory."""
+
+    where: Target
+    output: str | None = None
+    force: bool = False

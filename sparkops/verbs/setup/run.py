@@ -26,7 +26,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes, unreachable
 from sparkops.session.open import Selected, connected, login
-from sparkops.verbs.setup.options import InitOptions
+from sparkops.verbs.setup.options import InitFleetOptions, InitOptions
 
 DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again"
 SUDOERS_HINT = "allow it once for all nodes: sparkops cache permit --ask-become-pass"
@@ -43,7 +43,16 @@ def trust(options: ConfirmOptions, report: Report) -> Answer:
     return Answer({"nodes": entries, "known_hosts": str(path), "unreachable": away.reasons}, error=away.error)
 
 
-def init(options: InitOptions, report: Report) -> Answer:
+def init(options: InitOptions | InitFleetOptions, report: Report) -> Answer:
+    """Write the inventory; with `InitFleetOptions`, the file of a fleet."""
+    if isinstance(options, InitFleetOptions):
+        from sparkops.verbs.fleet.write import write  # noqa: PLC0415  most inits need no deploy
+
+        return write(options, report)
+    return _init(options, report)
+
+
+def _init(options: InitOptions, report: Report) -> Answer:
     """Pin host keys, install the public key if a password was given, detect the fabric, write the inventory."""
     output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
     own_files.refuse_existing(output, options.force, "overwrite it with --force, or name another file with --output")

@@ -14,6 +14,11 @@ def trust(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """What was found and written; the keys were shown before the question."""
+    if "deployments" in document:
+        yield ink.good(f"wrote {document['file']}: {', '.join(document['deployments'])}")
+        named = "" if document["file"] == "fleet.yml" else f" {shlex.quote(document['file'])}"
+        yield f"Next: change it, then {how.command} diff{named}"
+        return
     own = "" if document.get("found") else f" -i {shlex.quote(str(document.get('inventory')))}"
     for node in document.get("nodes", ()):
         if node.get("fabric_address"):

@@ -1,0 +1,62 @@
+"""What serves on some nodes as entries of a fleet's file: the options with which it would be deployed again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sparkops.core.facts.reading import mapping
+from sparkops.core.fleet.ports import first_ports
+from sparkops.core.revision import Revision
+from sparkops.core.stored import Stored
+from sparkops.core.yaml_text import flow
+
+
+@dataclass(frozen=True)
+class WrittenEntry:
+    """A deployment of the file. `settings` are its `set`, with None for what is removed; `recipe` may be a path."""
+
+    name: str
+    recipe: str
+    topology: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The settings as `--set` takes them."""
+        return tuple(f"{key}={_typed(key, value)}" for key, value in self.settings.items())
+
+    def lines(self) -> Iterable[str]:
+        yield f"  {flow(self.name)}:"
+        yield f"    recipe: {flow(self.recipe)}"
+        yield from ([] if self.topology == "solo" else [f"    topology: {self.topology}"])
+        yield from (f"    {key}: {flow(value)}" for key, value in self.keys.items())
+        yield from ["    set:"] if self.settings else []
+        yield from (f"      {flow(key)}: {flow(value)}" for key, value in self.settings.items())
+
+
+def corrected(entry: WrittenEntry, stored: Stored, made: Revision) -> WrittenEntry:
+    """The entry with what makes the revision of a deploy by it (`made`) the one that serves."""
+    settings = dict(entry.settings)
+    for kind in ("args", "env"):
+        has, gets = mapping(stored.data.get(kind)), mapping(made.data.get(kind))
+        differing = (key for key in sorted({*has, *gets}) if has.get(key) != gets.get(key))
+        settings |= {f"{kind}.{key}": has.get(key) for key in differing}
+    keys = dict(entry.keys)
+    if stored.executor != made.executor and stored.executor:
+        keys["executor"] = stored.executor
+    if stored.places != tuple((one.name, one.role, one.port) for one in made.members):
+        keys["port"] = min(first_ports(stored).values(), default=None)
+    return replace(entry, settings=settings, keys=keys)
+
+
+def file_text(entries: Iterable[WrittenEntry]) -> str:
+    """The whole file."""
+    head = ("# What the fleet serves. After a change here: `sparkops diff`, then `sparkops apply`.", "deployments:")
+    return "\n".join([*head, *(line for one in entries for line in one.lines()), ""])
+
+
+def _typed(key: str, value: Any) -> str:
+    if value is None:
+        return "" if key.startswith("env.") else "null"
+    return value if isinstance(value, str) else flow(value)

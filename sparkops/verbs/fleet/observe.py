@@ -1,0 +1,70 @@
+"""What the nodes have for a fleet, and where its deployments go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkops.core import needs
+from sparkops.core.fabric import graph
+from sparkops.core.facts import Facts
+from sparkops.core.fleet.demand import Demand, Host
+from sparkops.core.fleet.place import FleetPlacement, place
+from sparkops.phases.orphans import left_over
+from sparkops.phases.parts import DeployedRevision
+from sparkops.session.find_deployment import current
+from sparkops.session.peers import ask_peers, hears
+from sparkops.session.session import Session
+from sparkops.verbs.fleet.demands import FleetDraft, demand, host, pools
+
+NO_MODEL = "none"
+"""Asked for first, because what is asked for first is not among `Facts.models`."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The places of a fleet's deployments, and what they were decided from.
+
+    `facts` has every node that answers; `running` what serves on the selected ones; `before` the revision of each
+    deployment that serves, or was stopped last.
+    """
+
+    drafts: tuple[FleetDraft, ...]
+    facts: Mapping[str, Facts]
+    running: tuple[DeployedRevision, ...]
+    before: Mapping[str, DeployedRevision]
+    hosts: tuple[Host, ...]
+    demands: tuple[Demand, ...]
+    placement: FleetPlacement
+
+
+def observe_fleet(drafts: Sequence[FleetDraft], session: Session, name: str, only: Sequence[str] = ()) -> Observed:
+    """Read the nodes and place the deployments on the selected ones. `only` names the probes; none: all."""
+    images = dict.fromkeys(image for one in drafts for image in one.draft.asked)
+    models = dict.fromkeys(need.name.model for one in drafts for need in needs.models(one.settings))
+    facts = session.containers(session.facts(images=tuple(images), models=(NO_MODEL, *models), only=only))
+    usable = {node: facts[node] for node in session.names if node in facts and facts[node].memory.total_kib}
+    for node in session.names:
+        if node in facts and node not in usable:
+            session.report.warn("its memory cannot be read, so nothing is placed there", node)
+    here = [one for one in current(facts, session.names) if not left_over(facts, one)]
+    running = [one for one in here if one.runs]
+    before = {one.stored.deployment: one for one in (*reversed(here), *reversed(running))}
+    ours = {one.wanted.name for one in drafts} | {one.stored.deployment for one in running if started_by(one, name)}
+    hosts = [host(node, known, running, ours) for node, known in usable.items()]
+    demands = [demand(one, usable, _there(one.wanted.name, running, before)) for one in drafts]
+    fabric = graph(usable)
+    if any(one.span > 1 for one in demands):
+        fabric = graph(usable, ask_peers(session, hears(usable, session.selected))).within(fabric)
+    found = place(demands, hosts, pools(fabric, list(usable)))
+    return Observed(tuple(drafts), facts, tuple(running), before, tuple(hosts), tuple(demands), found)
+
+
+def _there(
+    name: str, running: Sequence[DeployedRevision], before: Mapping[str, DeployedRevision]
+) -> list[DeployedRevision]:
+    """What runs of a deployment, else what was stopped last."""
+    return [one for one in running if one.stored.deployment == name] or [*filter(None, [before.get(name)])]
+
+
+def started_by(one: DeployedRevision, fleet: str) -> bool:
+    """Whether an `apply` of this fleet started it."""
+    return any(container.fleet == fleet for _, container in one.parts)

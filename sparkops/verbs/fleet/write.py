@@ -1,0 +1,128 @@
+"""`init --fleet`: a fleet's file from what serves now."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sparkops import rules
+from sparkops.core.fleet.entry import WrittenEntry, corrected, file_text
+from sparkops.core.history import runs
+from sparkops.core.revision import Revision
+from sparkops.core.revision_changes import in_words
+from sparkops.core.stored import Stored
+from sparkops.errors import Refused, SparkopsError
+from sparkops.files import fleets, own_files, recipes
+from sparkops.phases.orphans import left_over
+from sparkops.phases.parts import DeployedRevision
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.find_deployment import current
+from sparkops.session.open import Selected, connected, selected
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import drafted
+from sparkops.verbs.deploy.observe import observe
+from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.setup.options import InitFleetOptions
+
+NOTHING = "nothing serves on these nodes, so there is nothing to write"
+
+TRIES = 2
+"""With the first settings other ones may follow from a rule."""
+
+
+def write(options: InitFleetOptions, report: Report) -> Answer:
+    """Write what serves on the selected nodes as a fleet's file; only reads the nodes."""
+    path = Path(options.output or fleets.DEFAULT)
+    own_files.refuse_existing(path, options.force, "overwrite it with --force, or name another file with --output")
+    chosen = selected(options.where, report)
+    with connected(chosen, report) as session:
+        facts = session.what_runs()
+        session.require(session.names)
+        found = [one for one in current(facts, session.names) if one.runs and not left_over(facts, one)]
+        if not found:
+            raise Refused(NOTHING, hint=f"write {path} yourself: its keys are in docs/reference/fleet.md")
+        past = runs({name: known.history for name, known in facts.items()})
+        writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen)
+        entries = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
+        own_files.write(path, file_text(entries))
+    return Answer({"file": str(path), "deployments": [one.name for one in entries]})
+
+
+def _places(one: DeployedRevision) -> tuple[list[str], str]:
+    return [member.name for member in one.stored.engines], one.stored.deployment
+
+
+def _by_name(found: Iterable[DeployedRevision], report: Report) -> Iterator[DeployedRevision]:
+    """The first deployment of each name; a file has each name once."""
+    seen: set[str] = set()
+    for one in found:
+        if one.stored.deployment in seen:
+            report.warn(f"{one.title} is left out, as another deployment has this name")
+        else:
+            seen.add(one.stored.deployment)
+            yield one
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """`typed` are the command lines that the nodes remember, the newest first."""
+
+    options: InitFleetOptions
+    path: Path
+    typed: tuple[str, ...]
+    session: Session
+    chosen: Selected
+
+    def entry(self, one: DeployedRevision, found: Sequence[DeployedRevision]) -> WrittenEntry:
+        """The deployment as an entry whose deploy gives the revision that serves; warns if it gives another one."""
+        stored = one.stored
+        beside = any(other is not one and one.nodes & other.nodes for other in found)
+        every = sum(member.role == "proxy" for member in stored.members) > 1
+        keys = {"alongside": (True, beside), "proxy": ("all", every), "api-key": (False, stored.without_key)}
+        given = {key: value for key, (value, wanted) in keys.items() if wanted}
+        entry = WrittenEntry(stored.deployment, self._recipe(stored.recipe), stored.topology, keys=given)
+        try:
+            entry, made = self._deployed(entry, stored)
+            for _ in range(TRIES):
+                if made.hash != stored.hash:
+                    entry, made = self._deployed(corrected(entry, stored, made), stored)
+            differing: Sequence[str] = in_words(stored.data, made.data)
+        except SparkopsError as error:
+            differing = [error.message]
+        if differing:
+            self.session.report.warn(f"{one.title}: `sparkops apply` would change it: {'; '.join(differing)}")
+        return entry
+
+    def _deployed(self, entry: WrittenEntry, stored: Stored) -> tuple[WrittenEntry, Revision]:
+        """The entry with the rules that refuse it switched off, and the revision that a deploy by it would start."""
+        port = entry.keys.get("port")
+        options = PlanOptions(
+            where=self.options.where,
+            topology=entry.topology,
+            recipe=fleets.beside(self.path, entry.recipe),
+            name=entry.name,
+            executor=entry.keys.get("executor"),
+            sets=(*entry.sets, *([f"port={port}"] if port else [])),
+            alongside=True,
+            proxy=entry.keys.get("proxy", "first"),
+            open_access=stored.without_key,
+        )
+        nodes = tuple(self.session.nodes[member.name] for member in stored.engines)
+        there = Selected(self.chosen.inventory, nodes, self.chosen.sudo_password)
+        free = drafted(replace(options, allow=frozenset(rule.id for rule in rules.RULES)), there)
+        _, findings = rules.judge(free.unjudged, free.placement.shape, frozenset())
+        allow = sorted({one.id for one in findings if one.action == "refuse"})
+        options = replace(options, allow=frozenset(allow))
+        _, situation = observe(options, self.session, drafted(options, there))
+        return (replace(entry, keys={**entry.keys, "allow": allow}) if allow else entry), situation.revision
+
+    def _recipe(self, name: str) -> str:
+        """The recipe's name; for one of a file, the path with which it was deployed, relative to the fleet's file."""
+        if name in recipes.recipe_names() or "/" in name:
+            return name
+        for words in map(str.split, self.typed):
+            for word in words[words.index("--recipe") + 1 :][:1] if "--recipe" in words else ():
+                if Path(word).stem == name and own_files.is_there(word):
+                    return os.path.relpath(word, self.path.parent)
+        return name
