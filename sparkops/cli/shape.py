@@ -1,7 +1,6 @@
 """The click classes of all commands: global options before and after the verb, words after `--`, similar names."""
 
 import difflib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -9,6 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from sparkops.cli.completion import NODE
+from sparkops.core import schedule
+from sparkops.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,10 @@ VerbGroup.group_class = VerbGroup
 
 def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
     """Return seconds for a number, or for a number with s, m or h."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
-    seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0
-    if not seconds:
-        raise click.BadParameter(f"{value!r} is not a duration; write seconds (90 or 90s), minutes (10m) or hours (1h)")
-    return seconds
+    try:
+        return schedule.duration(value)
+    except UsageError as error:
+        raise click.BadParameter(error.message) from None
 
 
 Shaped = TypeVar("Shaped", bound=click.Command)

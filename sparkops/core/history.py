@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkops.core.notes import EVERYTHING, NodeHistory, Note
+from sparkops.errors import StepFailed
 
 SAY_FIRST = ("apply", "start", "restart", "rollback", "key rotate")
 """Verbs that note what they are about before they change anything."""
@@ -44,6 +45,7 @@ class PastRun:
             "exit_code": end and end.exit_code,
             "changed": end and end.changed,
             "outcome": end and end.outcome,
+            "commit": (end and end.commit) or None,
             "nodes": list(self.nodes),
         }
 
@@ -171,6 +173,12 @@ def settled_since(nodes: Iterable[NodeHistory], verb: str, deployment: str) -> b
     known = [(notes, places[-1]) for notes, places in zip(every, since, strict=True) if places]
     later = (note for notes, at in known or ((notes, 0) for notes in every) for note in notes[at:])
     return any(note.event == "end" and deployment in note.settled for note in later)
+
+
+def last_apply(nodes: Iterable[NodeHistory], fleet: str) -> Note | None:
+    """The end of the last `apply` of this fleet that came to an end: well, or with steps that failed."""
+    ends = (note for history in nodes for note in history.notes if note.event == "end" and note.fleet == fleet)
+    return max((one for one in ends if one.exit_code in (0, StepFailed.exit_code)), key=lambda it: it.at, default=None)
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:

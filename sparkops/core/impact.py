@@ -44,7 +44,7 @@ class Impact:
 def impact(s: Situation) -> Impact:
     replaced = tuple({stored.hash: stored for _, stored, _ in s.replaced}.values())
     after = service(s.revision)
-    told = [(one.deployment, text) for one in replaced for text in (*_changes(service(one), after), *_keys(s, one))]
+    told = [(one.deployment, text) for one in replaced for text in for_clients(s, one)]
     lines = [f"{name}: {text}" if len(replaced) > 1 else text for name, text in told]
     front = s.revision.fronts[0]
     if s.existing(front) and _new_key(s, front.name):
@@ -52,6 +52,12 @@ def impact(s: Situation) -> Impact:
     last = (one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, None))
     seconds = next((one for one in last if one is not None), None)
     return Impact(after, replaced, tuple(lines), seconds and seconds * rounds(s), len(turns(s)) > 1)
+
+
+def for_clients(s: Situation, before: Stored) -> Iterator[str]:
+    """What clients of a deployment see, or have to change, when this one comes in its place."""
+    yield from _changes(service(before), service(s.revision))
+    yield from _keys(s, before)
 
 
 def load(revision: Revision, seconds: float | None) -> Load:

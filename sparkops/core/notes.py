@@ -47,7 +47,8 @@ class Note:
     a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
     `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that, that of a
     `restart` and of a `key rotate` those of what it stops and starts again (`restarts`), that of a deploy those of
-    what it stops (`replaces`).
+    what it stops (`replaces`). The end of an `apply` names its `fleet` and, if its file was as in a commit of git, that
+    `commit`.
     """
 
     event: str
@@ -66,6 +67,8 @@ class Note:
     stopped: tuple[str, ...] = ()
     restarts: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
+    fleet: str = ""
+    commit: str = ""
 
     @property
     def of_any(self) -> bool:
@@ -117,6 +120,8 @@ def _note(text: str) -> Note | None:
         _names(told.get("stopped")),
         _names(told.get("restarts")),
         _names(told.get("replaces")),
+        _text(told, "fleet"),
+        _text(told, "commit"),
     )
 
 

@@ -26,9 +26,16 @@ POOLING = {
 }
 
 
+NEAR = 16
+"""How far above the wanted port one can be that was given because lower ones were taken."""
+
+
 @dataclass(frozen=True)
 class Ports:
-    """By node: `taken` are the ports of other deployments, `kept` is the first port that this one keeps."""
+    """By node: `taken` are the ports of other deployments, `kept` is the first port that this one has.
+
+    It keeps that if it may have got it because lower ones were taken; else the recipe now asks for another port.
+    """
 
     taken: Mapping[str, frozenset[int]]
     kept: Mapping[str, int] = field(default_factory=dict)
@@ -36,7 +43,8 @@ class Ports:
     def first(self, node: str, wanted: int, behind: int) -> int:
         """The port that is kept, else the first from `wanted` on; it and the next `behind` ports are free."""
         taken = self.taken.get(node, frozenset())
-        candidates = chain([self.kept[node]] if node in self.kept else [], count(wanted))
+        kept = [port for port in (self.kept.get(node, 0),) if wanted <= port < wanted + NEAR]
+        candidates = chain(kept, count(wanted))
         return next(port for port in candidates if taken.isdisjoint(range(port, port + behind + 1)))
 
 
@@ -69,7 +77,7 @@ def revise(
         topology=str(placement.topology),
         executor=placement.executor if cluster else None,
         image=_image(effective.image, first),
-        args={key: _plain(setting.value) for key, setting in sorted(effective.args.items())},
+        args=args_of(effective),
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
         members=tuple(
@@ -80,6 +88,11 @@ def revise(
         program=None if effective.recipe.starts == VLLM else " ".join(effective.recipe.starts),
     )
     return _kept(revision, effective, placement, facts) if placement.proxies else revision
+
+
+def args_of(effective: Effective) -> dict[str, Any]:
+    """The flags as a revision has them."""
+    return {key: _plain(setting.value) for key, setting in sorted(effective.args.items())}
 
 
 def _kept(revision: Revision, effective: Effective, placement: Placement, facts: Mapping[str, Facts]) -> Revision:

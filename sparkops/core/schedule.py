@@ -45,6 +45,15 @@ class Schedule:
     when: When | None = None
 
 
+def duration(text: str) -> float:
+    """Seconds for a number, or for a number with s, m or h; raises UsageError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    seconds = float(found[1]) * {"": 1, "s": 1, "m": MINUTE, "h": HOUR}[found[2]] if found else 0
+    if not seconds:
+        raise UsageError(f"{text!r} is not a duration; write seconds (90 or 90s), minutes (10m) or hours (1h)")
+    return seconds
+
+
 def times(seconds: float) -> str:
     """The five fields of a crontab line; raises UsageError for a period that cron cannot keep evenly."""
     if seconds in PERIODS:

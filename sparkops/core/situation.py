@@ -24,6 +24,7 @@ class Choices:
     """The user's choices. `keep` are hashes of revisions whose stopped containers are never removed.
 
     `at_once`: copies behind a proxy are not replaced one after the other. `fleet` is the fleet that it is a part of.
+    `succeeds` are hashes of deployments that this fleet no longer has, in whose place it comes: a rollback starts them.
     """
 
     alongside: bool = False
@@ -33,6 +34,7 @@ class Choices:
     sudo_password: bool = False
     keep: frozenset[str] = frozenset()
     fleet: str = ""
+    succeeds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Situation:
     `facts` holds the nodes that answered; `key_digest` is of the key to be used; `broken` are nodes whose engine of
     this revision is up but does not answer, `mute` those whose server does not answer that copies in turns replace;
     `given` has, by node and file, the digest of a key that containers got from another user's file. `leaving` are the
-    containers of other deployments that the same run ends before it starts this one. Only a preflight
+    other containers on its nodes that the same run stops, if it is a part of a fleet. Only a preflight
     fills the rest: `away` are the nodes without facts, `spans` when each node answered, `peers` what the nodes found of
     each other, `measured` how much their cables carry, None unless that was asked for.
     """
@@ -204,7 +206,7 @@ class Situation:
 
     @property
     def gone(self) -> tuple[tuple[str, Stored, Container], ...]:
-        """All that is stopped before this starts: what it replaces, and what leaves its nodes."""
+        """All that the run stops on its nodes: what it replaces, and what leaves."""
         return (*self.replaced, *self.leaving)
 
     @cached_property
@@ -286,7 +288,8 @@ class Situation:
             for _, stored, container in self.replaced
             for digest in (container.replaced if stored.hash in self.unproven else (stored.hash,))
         )
-        return tuple(dict.fromkeys(digest for digest in served if digest != self.revision.hash))
+        found = (*served, *self.choices.succeeds)
+        return tuple(dict.fromkeys(digest for digest in found if digest != self.revision.hash))
 
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:

@@ -12,6 +12,11 @@ from sparkops.files.recipe_places import YAML
 DEFAULT = "fleet.yml"
 
 
+def here() -> bool:
+    """Whether a fleet's file is in the current directory."""
+    return Path(DEFAULT).exists()
+
+
 def fleet(path: str | None = None) -> WantedFleet:
     """The file, by default `fleet.yml` here; it names recipe files relative to itself."""
     file = Path(path or DEFAULT)

@@ -1,35 +1,48 @@
 """The plan that makes a fleet what its file says: one plan, and one undo, over all its deployments."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
-from sparkops.core.situation import Choices, Situation
+from sparkops.core.situation import Choices, Situation, state_dir
+from sparkops.node_commands import scripts
 from sparkops.phases import PHASES, parts
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import API_KEY
-from sparkops.phases.rounds import Round, in_rounds, serves
-from sparkops.phases.steps import filled
+from sparkops.phases.rounds import Round, Rounds, serves
+from sparkops.phases.steps import filled, step
 
 STOP, *START = OF_A_TURN
 
 
-def compile_fleet(
-    situations: Sequence[Situation],
-    ends: Sequence[DeployedRevision],
-    facts: Mapping[str, Facts],
-    addresses: Mapping[str, str],
-) -> Plan:
-    """The plan for all deployments (`situations`) and for what must end; `addresses` are those of all nodes, by name.
+@dataclass(frozen=True)
+class FleetPlan:
+    """What `apply` does. If a step of `change` fails, all of it is undone; `rest` goes on with what can still be done.
 
-    What can fail without harm to what serves comes first, what is no longer wanted ends last.
+    So the end of what nobody wants any more, on a node that just went away, undoes nothing that serves.
     """
-    changing = [one for one in situations if not serves(one)]
-    order = in_rounds(situations, ends)
-    choices = situations[0].choices if situations else Choices()
+
+    change: Plan
+    rest: Plan
+
+    @property
+    def whole(self) -> Plan:
+        """Both as one, for its id and for what is shown."""
+        return replace(self.change, phases=(*self.change.phases, *self.rest.phases))
+
+
+def compile_fleet(
+    situations: Sequence[Situation], order: Rounds, facts: Mapping[str, Facts], addresses: Mapping[str, str]
+) -> FleetPlan:
+    """The plan for all deployments (`situations`) in this order; `addresses` are those of all nodes, by name.
+
+    What can fail without harm to what serves comes first. What serves already is only asked, at last.
+    """
+    kept, changing = ([one for one in situations if serves(one) is it] for it in (True, False))
+    ends, choices = (*order.first, *order.last), situations[0].choices
     phases: dict[str, Iterable[Step]] = {
         name: _all(name, changing) for name in ("make directories", "write the proxy's configuration")
     }
@@ -37,16 +50,23 @@ def compile_fleet(
     for number, one in enumerate(order.rounds, 1):
         named = _round(one, facts, choices)
         phases |= {numbered(name, number, count) if count > 1 else name: steps for name, steps in named.items()}
-    phases["ask the endpoint"] = _all("ask the endpoint", situations)
-    phases["stop what the fleet no longer has"] = _ended(order.last, facts, choices)
+    phases["ask the endpoint"] = _all("ask the endpoint", changing)
     away = [note for one in ends for note in leave_notes(facts, one.stored)]
     phases["note what is out of reach"] = [*_all("note what is out of reach", changing), *away]
-    phases["settle"] = _all("settle", changing)
+    names = {one.revision.deployment for one in situations}
+    moved = [one for one in ends if one.stored.deployment in names]
+    rest: dict[str, Iterable[Step]] = {
+        "stop what the fleet no longer has": _ended(order.last, facts, choices),
+        "settle": [*_all("settle", changing), *_removed(moved, facts)],
+        **{f"{name} that stay": _all(name, kept) for name in ("wait for the engines", "ask the engines")},
+        "ask the endpoints that stay": _all("ask the endpoint", kept),
+    }
     wanted = {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
     gone = [*(f"{stored.deployment} {stored.hash[:8]}" for s in situations for _, stored, _ in s.replaced)]
-    gone += [one.title for one in ends]
+    replaces = ", ".join(sorted({*gone, *(one.title for one in ends)})) or None
     whole = (*compile_orphans(facts, addresses, wanted), *filled(phases))
-    return Plan("apply", None, _once(whole), replaces=", ".join(sorted(set(gone))) or None)
+    change = Plan("apply", None, _once(whole), replaces=replaces)
+    return FleetPlan(change, Plan("apply", None, _once(filled(rest)), on_failure="go-on"))
 
 
 def secret_of(deployment: str) -> Secret:
@@ -60,7 +80,7 @@ def _round(one: Round, facts: Mapping[str, Facts], choices: Choices) -> dict[str
 
 
 def _all(phase: str, situations: Iterable[Situation]) -> list[Step]:
-    return [_owned(step, s.revision.deployment) for s in situations for step in PHASES[phase](s)]
+    return [_owned(one, s.revision.deployment) for s in situations for one in PHASES[phase](s)]
 
 
 def _ended(ends: Iterable[DeployedRevision], facts: Mapping[str, Facts], choices: Choices) -> list[Step]:
@@ -72,10 +92,18 @@ def _ended(ends: Iterable[DeployedRevision], facts: Mapping[str, Facts], choices
     ]
 
 
-def _owned(step: Step, deployment: str) -> Step:
+def _removed(moved: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
+    """What is left of deployments where they were before; what the file no longer has at all is kept for `start`."""
+    for one in moved:
+        for node, container in one.running:
+            remove = scripts.container("remove", container.name, one.stored.deployment, state_dir(facts[node]))
+            yield step(f"settle.{node}.{container.name}", node, f"remove {container.name}", remove)
+
+
+def _owned(one: Step, deployment: str) -> Step:
     """The step with the deployment in its id, as several may have a step of one kind on a node; and with its key."""
-    undo = step.undo and _action(step.undo, deployment)
-    return replace(step, id=f"{step.id}/{deployment}", do=_action(step.do, deployment), undo=undo)
+    undo = one.undo and _action(one.undo, deployment)
+    return replace(one, id=f"{one.id}/{deployment}", do=_action(one.do, deployment), undo=undo)
 
 
 def _action(action: Action, deployment: str) -> Action:
@@ -96,7 +124,7 @@ def _once(phases: Iterable[Phase]) -> tuple[Phase, ...]:
 
 def _different(steps: Iterable[Step]) -> Iterator[Step]:
     seen: list[tuple[str, Action]] = []
-    for step in steps:
-        if step.do.wait or (step.node, step.do) not in seen:
-            seen.append((step.node, step.do))
-            yield step
+    for one in steps:
+        if one.do.wait or (one.node, one.do) not in seen:
+            seen.append((one.node, one.do))
+            yield one

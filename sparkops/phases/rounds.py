@@ -1,7 +1,7 @@
 """In which order a fleet's deployments are replaced, so that as little as possible stops, and that late."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from sparkops.core.situation import Situation
@@ -20,9 +20,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Rounds:
-    """The rounds in their order, and what ends once all of them serve."""
+    """The rounds in their order; `first` is what ends in one of them, `last` what ends once all of them serve."""
 
     rounds: tuple[Round, ...]
+    first: tuple[DeployedRevision, ...]
     last: tuple[DeployedRevision, ...]
 
 
@@ -36,11 +37,11 @@ def in_rounds(situations: Sequence[Situation], ends: Sequence[DeployedRevision])
 
     What needs no room of others starts first, beside all that serves. Then all stops whose room is needed. Those on one
     node start one after the other, because an engine measures at its start how much memory is free. At last, copies
-    behind a proxy are replaced one after the other. What serves already is asked in the first round.
+    behind a proxy are replaced one after the other.
     """
     changing = [one for one in situations if not serves(one)]
     stopping = {node for one in ends for node, _ in one.running} | {node for one in changing for node in _stops(one)}
-    beside = [one for one in changing if _nodes(one).isdisjoint(stopping)]
+    beside = [one for one in changing if not _stops(one) and _nodes(one).isdisjoint(stopping)]
     others = [one for one in changing if one not in beside]
     rolling = [one for one in others if len(turns(one)) > 1 and _alone(one, changing, ends)]
     together = [one for one in others if one not in rolling]
@@ -51,10 +52,7 @@ def in_rounds(situations: Sequence[Situation], ends: Sequence[DeployedRevision])
     for turn in zip_longest(*map(turns, rolling)):
         each = tuple(one for one in turn if one is not None)
         found.append(Round(each, each))
-    if kept := tuple(one for one in situations if serves(one)):
-        first = found[0] if found else Round(())
-        found[:1] = [replace(first, starts=(*kept, *first.starts))]
-    return Rounds(tuple(found), tuple(one for one in ends if one not in needed))
+    return Rounds(tuple(found), tuple(needed), tuple(one for one in ends if one not in needed))
 
 
 def _waves(situations: Iterable[Situation]) -> Iterator[tuple[Situation, ...]]:

@@ -93,14 +93,11 @@ def keys_of(session: Session, situation: Situation, plan: Plan) -> dict[str, str
     """
     if situation.revision.without_key:
         return {}
-    key = session.secrets.get(API_KEY.name) or front_key(session, situation) or new_key()
-    return {API_KEY.name: key, **old_keys(session, situation.facts, plan)}
-
-
-def front_key(session: Session, situation: Situation) -> str:
-    """The key that is in force where clients ask; empty if there is none yet."""
     primary = situation.revision.fronts[0].name
-    return own_key(session, situation.facts, primary) if situation.facts[primary].key_digest else ""
+    key = session.secrets.get(API_KEY.name)
+    if key is None:
+        key = own_key(session, situation.facts, primary) if situation.facts[primary].key_digest else new_key()
+    return {API_KEY.name: key, **old_keys(session, situation.facts, plan)}
 
 
 def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[str, str]:

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 
+from sparkops.core.facts import Unreadable
 from sparkops.core.facts.reading import grouped
-from sparkops.core.plan import NodeLost
+from sparkops.core.inventory import Node
+from sparkops.core.plan import NodeLost, Result
+from sparkops.core.printable import last_lines
 from sparkops.errors import Unreachable
+from sparkops.remote.connect_errors import Unreached
 
 OTHER_INVENTORY = "use an inventory that has this node: -i FILE"
 """What to do about a deployment with a part on a node that the inventory does not have."""
@@ -35,3 +39,16 @@ class AwayNodes(dict[str, NodeLost]):
 
 def unreachable(lost: NodeLost) -> Unreachable:
     return Unreachable(f"{lost.node}: {lost.reason}", node=lost.node, hint=getattr(lost, "hint", None))
+
+
+def unreadable(node: Node, result: Result, error: Unreadable) -> Unreached:
+    """After a wrong sudo password, or for example if the login shell prints something."""
+    said = last_lines(result.stderr)
+    if "incorrect password attempt" in said:
+        return Unreached(
+            node.name, "sudo", "sudo refused the password", "type the password of the login user on this node"
+        )
+    hint = f"`{node.ssh} true` must print nothing: check the login shell's files, such as ~/.bashrc"
+    return Unreached(
+        node.name, "config", f"sparkops could not read the facts of this node: {said or error}", None if said else hint
+    )

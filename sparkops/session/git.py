@@ -92,6 +92,15 @@ def here(directory: Path) -> Repository | None:
     return Repository(directory, prefix.strip("\n").rstrip("/")) if code == 0 and inside == "true" else None
 
 
+def commit_of(directory: Path) -> str:
+    """The commit that the repository of this directory is at; empty without one, or if files differ from the commit."""
+    repository = here(directory)
+    if repository is None:
+        return ""
+    code, changed, _ = _run("-C", str(directory), "status", "--porcelain")
+    return "" if code or changed.strip() else repository.commit("HEAD") or ""
+
+
 @contextlib.contextmanager
 def fetched(url: str, ref: str | None) -> Iterator[tuple[Repository, str]]:
     """One commit of a repository, in a directory that is removed at the end; raises UsageError and Unreachable."""

@@ -28,11 +28,9 @@ from sparkops.remote.lock import owner_here
 from sparkops.remote.network import Reach, network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.away import OTHER_INVENTORY, AwayNodes, unreachable
+from sparkops.session.away import OTHER_INVENTORY, AwayNodes, unreachable, unreadable
 
 FACTS_SECONDS = 60.0
-PASSWORD_REFUSED = "incorrect password attempt"
-"""What sudo says at the end, after its tries."""
 TELL_SECONDS = 60.0
 """How often a run that waits for a lock says so."""
 SUDO_PASSWORD = "sudo needs a password: --ask-become-pass"
@@ -55,7 +53,7 @@ class Session:
     `cut_off`, the runs that never ended, and `under_way`, those that hold a lock; `told`: those of `cut_off` of which
     this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
-    started; `deployment` and `settled` are those of a `Note`.
+    started; `deployment`, `settled`, `fleet_name` and `commit` are those of a `Note`.
     """
 
     inventory: Inventory
@@ -75,6 +73,8 @@ class Session:
     load: Load | None = None
     deployment: str = ""
     settled: tuple[str, ...] = ()
+    fleet_name: str = ""
+    commit: str = ""
     trouble: int = 0
 
     @property
@@ -155,7 +155,9 @@ class Session:
         told = printable_line(self.report.masked(outcome), notes.OUTCOME)
         deployment, *settled = map(self.report.masked, (self.deployment, *self.settled))
         ended = notes.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
-        how = replace(ended, exit_code=code, changed=self.changed, outcome=told)
+        how = replace(
+            ended, exit_code=code, changed=self.changed, outcome=told, fleet=self.fleet_name, commit=self.commit
+        )
         note = replace(how, settled=tuple(dict.fromkeys(settled)), load=self.load)
         here, beside = self.locked.intersection(self.names), self.locked.difference(self.names)
         self.fleet.note(notes.line(note), sorted(here))
@@ -189,7 +191,7 @@ class Session:
             try:
                 found[name] = parse(result.stdout)
             except Unreadable as error:
-                self.away[name] = _unreadable(self.nodes[name], result, error)
+                self.away[name] = unreadable(self.nodes[name], result, error)
         return found
 
     def containers(self, facts: Mapping[str, Facts] | None = None, but: Iterable[str] = ()) -> dict[str, Facts]:
@@ -327,19 +329,6 @@ class Session:
 def _pause(run: str) -> float:
     """Seconds between two tries to lock: two runs that wait for the same nodes do not try in step."""
     return 1.0 + crc32(run.encode()) % 1000 / 500
-
-
-def _unreadable(node: Node, result: Result, error: Unreadable) -> Unreached:
-    """After a wrong sudo password, or for example if the login shell prints something."""
-    said = last_lines(result.stderr)
-    if PASSWORD_REFUSED in said:
-        return Unreached(
-            node.name, "sudo", "sudo refused the password", "type the password of the login user on this node"
-        )
-    hint = f"`{node.ssh} true` must print nothing: check the login shell's files, such as ~/.bashrc"
-    return Unreached(
-        node.name, "config", f"sparkops could not read the facts of this node: {said or error}", None if said else hint
-    )
 
 
 def _where_it_matters(run: PastRun, facts: Mapping[str, Facts]) -> PastRun:

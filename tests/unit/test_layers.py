@@ -69,10 +69,11 @@ NOUNS = {
     "fabric": {"deploy", "preflight"},
     "jobs": {"status"},
     "topologies": {"bench", "deploy"},
-    "fleet": {"deploy"},
+    "fleet": {"cache", "deploy", "setup"},
     "preflight": {"deploy"},
     "play": {"deploy"},
-    "status": {"cache", "deploy"},
+    "setup": {"fleet"},
+    "status": {"cache", "deploy", "fleet"},
 }
 """The verbs that build on those of other nouns."""
 
@@ -99,10 +100,13 @@ LATE = {
     ("sparkops.verbs.deploy.run", "sparkops.verbs.bench.after_deploy"),
     ("sparkops.verbs.deploy.run", "sparkops.verbs.deploy.provision"),
     ("sparkops.verbs.preflight.run", "sparkops.verbs.preflight.missing_images"),
+    ("sparkops.verbs.setup.run", "sparkops.verbs.fleet.write"),
+    ("sparkops.verbs.status.fleet", "sparkops.verbs.fleet.run"),
 }
 """A signal may come while modules are imported; Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control
 machine lacks; looking logs nothing; verbs without nodes start in a tenth of a second; matplotlib may be missing; most
-deploys find images and model in their places and measure nothing; most preflights fix nothing."""
+deploys find images and model in their places and measure nothing; most preflights fix
+nothing; most inits and looks are not about a fleet."""
 
 MODULES = sorted([*PACKAGE.rglob("*.py"), *EMULATED.rglob("*.py")])
 FOREIGN = EMULATED / "docker_backend" / "image"

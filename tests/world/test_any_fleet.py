@@ -22,11 +22,7 @@ def deployment(chance: random.Random, nodes: list[str], number: int) -> str:
     share = chance.choice((None, 0.2, 0.4, 0.6))
     sets = [f"args.max-num-seqs: {number}"]
     if share:
-        text += (
-            ", alongside: true, allow: [memory-fits, share-too-small]"
-            if chance.random() < 0.8
-            else ", allow: [memory-fits]"
-        )
+        text += ", alongside: true, allow: [memory-fits]" if chance.random() < 0.8 else ", allow: [memory-fits]"
         sets.append(f"args.gpu-memory-utilization: {share}")
     if chance.random() < 0.2:
         text += f", nodes: [{', '.join(chance.sample(nodes, chance.randint(2, len(nodes))))}]"

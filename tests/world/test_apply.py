@@ -1,5 +1,7 @@
 """`diff` and `apply`: the nodes become what a fleet's file says, and stay so."""
 
+import os
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +26,10 @@ def lab(lab_of: Callable[[int], Lab]) -> Lab:
     return lab_of(4)
 
 
-def write(lab: Lab, fleet: dict[str, str], **changed: str) -> None:
-    lines = [f"  {name}: {{{text}}}" for name, text in (fleet | changed).items()]
-    (lab.work / "fleet.yml").write_text("\n".join(["deployments:", *lines, ""]))
+def write(lab: Lab, fleet: dict[str, str], **further: str) -> None:
+    lines = [f"  {name}: {{{text}}}" for name, text in fleet.items()]
+    more = [f"{name}: {{{text}}}" for name, text in further.items()]
+    (lab.work / "fleet.yml").write_text("\n".join(["deployments:", *lines, *more, ""]))
 
 
 def differs(lab: Lab) -> dict[str, Any]:
@@ -57,7 +60,7 @@ def test_those_on_one_node_have_their_own_ports_and_keep_them(lab: Lab) -> None:
 def test_one_flag_replaces_one_deployment_and_touches_no_other(lab: Lab) -> None:
     write(lab, FLEET)
     lab.cli("apply", code=0)
-    write(lab, FLEET, coder=FLEET["coder"] + ANOTHER)
+    write(lab, FLEET | {"coder": FLEET["coder"] + ANOTHER})
     found = differs(lab)
     assert {name for name, one in found.items() if one["action"] != "none"} == {"coder"}
     assert found["coder"]["why"] == ["args.max-num-seqs unset -> 4"]
@@ -170,7 +173,7 @@ def test_a_node_that_is_away_is_refused_and_diff_tells_what_would_move(lab: Lab)
 def test_apply_keeps_to_the_plan_that_diff_showed(lab: Lab) -> None:
     write(lab, FLEET)
     expected = lab.json("diff")["id"]
-    write(lab, FLEET, coder=FLEET["coder"] + ANOTHER)
+    write(lab, FLEET | {"coder": FLEET["coder"] + ANOTHER})
     assert lab.cli("apply", "--expect", expected, code=3)
     assert lab.running() == set()
     write(lab, FLEET)
@@ -178,7 +181,7 @@ def test_apply_keeps_to_the_plan_that_diff_showed(lab: Lab) -> None:
 
 
 def test_one_port_for_two_on_a_node_is_refused_with_both_names(lab: Lab) -> None:
-    write(lab, FLEET, embed=FLEET["embed"] + ", port: 8100", tiny=FLEET["tiny"] + ", port: 8100")
+    write(lab, {name: FLEET[name] + ", port: 8100" for name in ("embed", "tiny")})
     ended = lab.cli("apply", code=3)
     assert "tiny: " in ended.err
     assert "8100" in ended.err
@@ -211,9 +214,107 @@ def test_what_serves_becomes_a_file_that_changes_nothing(lab: Lab) -> None:
     assert not lab.json("apply")["changed"]
     assert lab.starts() == starts
     assert "already exists" in lab.cli("init", "--fleet", code=2).err
-    assert "no addresses" in lab.cli("init", "--fleet", "192.0.2.9", code=2).err
+    assert "takes only --output and --force" in lab.cli("init", "--fleet", "192.0.2.9", code=2).err
 
 
 def test_without_anything_that_serves_no_file_is_written(lab: Lab) -> None:
     assert "nothing serves" in lab.cli("init", "--fleet", code=3).err
     assert not (lab.work / "fleet.yml").exists()
+
+
+def git(lab: Lab, *words: str) -> str:
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    done = subprocess.run(
+        ["git", "-C", lab.work, *words], env=os.environ | who, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def committed(lab: Lab, fleet: dict[str, str]) -> str:
+    write(lab, fleet)
+    git(lab, "init", "--quiet")
+    git(lab, "add", "--all")
+    git(lab, "commit", "--quiet", "--message", "the fleet")
+    return git(lab, "rev-parse", "HEAD")
+
+
+def test_cron_applies_a_commit_once_and_history_names_it(lab: Lab) -> None:
+    first = committed(lab, {"coder": FLEET["coder"]})
+    assert lab.json("apply", "--if-changed")["commit"] == first
+    lab.mark()
+    assert not lab.json("apply", "--if-changed")["changed"]
+    assert lab.changed() == []
+    assert [run["commit"] for run in lab.json("history")["runs"]] == [first]
+    second = committed(lab, {"coder": FLEET["coder"] + ANOTHER})
+    assert lab.json("apply", "--if-changed")["changed"]
+    assert [run["commit"] for run in lab.json("history")["runs"]] == [first, second]
+
+
+def test_cron_does_not_try_again_a_commit_that_failed(lab: Lab) -> None:
+    committed(lab, {"coder": FLEET["coder"]})
+    lab.cli("apply", "--if-changed", code=0)
+    committed(lab, {"coder": FLEET["coder"] + ANOTHER})
+    lab.world.boot(BootRule.flag("4", EngineBoot(crashes=True)))
+    lab.cli("apply", "--if-changed", code=5)
+    lab.mark()
+    assert "without --if-changed" in lab.cli("apply", "--if-changed", code=5).err
+    assert lab.changed() == []
+
+
+def test_without_a_commit_cron_applies_nothing(lab: Lab) -> None:
+    write(lab, {"coder": FLEET["coder"]})
+    assert "git" in lab.cli("apply", "--if-changed", code=2).err
+    committed(lab, {"coder": FLEET["coder"]})
+    write(lab, {"coder": FLEET["coder"] + ANOTHER})
+    assert "commit all changes" in lab.cli("apply", "--if-changed", code=2).err
+
+
+def test_the_schedule_of_the_file_is_set_where_it_differs(lab: Lab) -> None:
+    lab.cli("cache", "schedule", "--every", "30m", "--limit", "node1", code=0)
+    write(lab, {"coder": FLEET["coder"]}, caches="every: 30m")
+    assert lab.json("diff")["caches"] == ["node2", "node3", "node4"]
+    assert lab.json("apply")["caches"] == ["node2", "node3", "node4"]
+    assert not lab.json("apply")["changed"]
+    assert {one["every_seconds"] for one in lab.json("cache", "status")["nodes"]} == {1800}
+    write(lab, {"coder": FLEET["coder"]}, caches="every: 7m")
+    assert "fleet.yml:3: caches.every" in lab.cli("apply", code=2).err
+
+
+def warned(lab: Lab, *words: str, code: int = 0) -> dict[str, str]:
+    return {one["id"]: one["text"] for one in lab.json("status", *words, code=code)["warnings"]}
+
+
+def test_status_tells_how_the_nodes_differ_from_the_file_once_it_was_applied(lab: Lab) -> None:
+    write(lab, {name: FLEET[name] for name in ("coder", "embed")})
+    assert not warned(lab, code=0).keys() & {"fleet-missing", "fleet-extra"}
+    lab.cli("apply", code=0)
+    assert not {one for one in warned(lab) if one.startswith("fleet")}
+    assert "fleet: what served was applied from its file" in lab.cli("stop", "coder", code=0).err
+    write(lab, {"coder": FLEET["coder"]})
+    found = warned(lab)
+    assert found["fleet-missing"] == "coder of fleet.yml does not run"
+    assert found["fleet-extra"] == "embed is no longer in fleet.yml"
+    (lab.work / "fleet.yml").write_text("deployments: [1]\n")
+    assert "fleet-file" in warned(lab)
+
+
+def test_with_a_node_away_status_tells_what_apply_would_move(lab: Lab) -> None:
+    write(lab, {"coder": f"recipe: {GPT}", "embed": FLEET["embed"]})
+    lab.cli("apply", code=0)
+    lost = differs(lab)["coder"]["copies"][0][0]
+    lab.world.lose(lost)
+    told = lab.json("status", code=4)["warnings"]
+    moves = [one for one in told if one["id"] == "fleet-moves"]
+    assert [one["text"].startswith(f"without {lost}, coder would serve on ") for one in moves] == [True]
+
+
+@pytest.mark.parametrize("verb", ["deploy --topology solo --limit node3 --name coder", "rollback"])
+def test_a_change_by_hand_says_that_the_file_differs_now(lab: Lab, verb: str) -> None:
+    lab.deploy("solo", "--name", "before", "--limit", "node3")
+    lab.cli("stop", code=0)
+    write(lab, {"coder": FLEET["coder"] + ANOTHER})
+    lab.cli("apply", code=0)
+    write(lab, {"coder": FLEET["coder"] + ANOTHER.replace("4", "5")})
+    lab.cli("apply", code=0)
+    assert "fleet: what served was applied from its file" in lab.cli(*verb.split(), code=0).err
+    assert differs(lab)["coder"]["action"] == "change"

@@ -1,5 +1,6 @@
 """What serves on some nodes as entries of a fleet's file: the options with which it would be deployed again."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,16 +38,20 @@ class WrittenEntry:
 
 def corrected(entry: WrittenEntry, stored: Stored, made: Revision) -> WrittenEntry:
     """The entry with what makes the revision of a deploy by it (`made`) the one that serves."""
-    settings = dict(entry.settings)
+    settings, keys, extra = dict(entry.settings), dict(entry.keys), [*entry.keys.get("extra", ())]
     for kind in ("args", "env"):
         has, gets = mapping(stored.data.get(kind)), mapping(made.data.get(kind))
-        differing = (key for key in sorted({*has, *gets}) if has.get(key) != gets.get(key))
-        settings |= {f"{kind}.{key}": has.get(key) for key in differing}
-    keys = dict(entry.keys)
-    if stored.executor != made.executor and stored.executor:
+        for key in (key for key in sorted({*has, *gets}) if has.get(key) != gets.get(key)):
+            if isinstance(has.get(key), list):
+                extra += [f"--{key}", *map(str, has[key])]
+            else:
+                settings[f"{kind}.{key}"] = has.get(key)
+    keys |= {"extra": extra} if extra else {}
+    if stored.executor and stored.executor != made.executor:
         keys["executor"] = stored.executor
-    if stored.places != tuple((one.name, one.role, one.port) for one in made.members):
-        keys["port"] = min(first_ports(stored).values(), default=None)
+    ports = {*first_ports(stored.places).values()}
+    if len(ports) == 1 and stored.places != tuple((one.name, one.role, one.port) for one in made.members):
+        keys |= {"port": ports.pop()}
     return replace(entry, settings=settings, keys=keys)
 
 
@@ -59,4 +64,4 @@ def file_text(entries: Iterable[WrittenEntry]) -> str:
 def _typed(key: str, value: Any) -> str:
     if value is None:
         return "" if key.startswith("env.") else "null"
-    return value if isinstance(value, str) else flow(value)
+    return value if isinstance(value, str) else json.dumps(value)

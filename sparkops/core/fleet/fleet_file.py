@@ -1,19 +1,17 @@
 """`fleet.yml`: the deployments that a fleet is to have, as their owner wrote them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkops.core import schema, topology
+from sparkops.core import schedule, schema, topology
 from sparkops.core.recipe import PORTS
 from sparkops.core.revision import deployment_name
+from sparkops.core.schedule import Schedule
 from sparkops.core.schema import Located, Opaque, fail
 from sparkops.core.topology import Topology
 from sparkops.errors import UsageError
-
-NAME = "fleet"
-"""The name of a fleet whose file gives it none."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,20 @@ class DeploymentEntry:
 
 
 @dataclass(frozen=True)
+class CachesEntry:
+    """When each node drops its page cache: the options of `cache schedule`."""
+
+    every: Located
+    when: Located | None = None
+
+
+@dataclass(frozen=True)
 class FleetFile:
     """The content of a fleet's file."""
 
     deployments: Mapping[str, DeploymentEntry]
     name: Located | None = None
+    caches: CachesEntry | None = None
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,16 @@ class FleetDeployment:
 
 @dataclass(frozen=True)
 class WantedFleet:
-    """The deployments of one file, in its order. `name` tells fleets on the same nodes apart."""
+    """The deployments of one file, in its order.
+
+    `name` tells fleets on the same nodes apart; by default it is that of the file. `caches` is when each
+    node drops its page cache; None leaves that as it is.
+    """
 
     source: str
     deployments: tuple[FleetDeployment, ...]
-    name: str = NAME
+    name: str
+    caches: Schedule | None = None
 
 
 def read(document: Located) -> WantedFleet:
@@ -86,15 +98,33 @@ def read(document: Located) -> WantedFleet:
     if not found:
         fail(document, "deployments", "has no deployment", hint="write one: NAME: {recipe: RECIPE}")
     deployments = tuple(_deployment(name, lines[name], one) for name, one in found.items())
-    name = _usable(written.name, "name", schema.text(written.name, "name")) if written.name else NAME
-    return WantedFleet(document.file, deployments, name)
+    name = deployment_name(document.file.rpartition("/")[2].partition(".")[0]) if written.name is None else _name(written.name)
+    return WantedFleet(document.file, deployments, name, _caches(written.caches) if written.caches else None)
+
+
+def _name(written: Located) -> str:
+    return _usable(written, "name", schema.text(written, "name") or fail(written, "name", "needs a value"))
+
+
+def _caches(entry: CachesEntry) -> Schedule:
+    every, when = schema.text(entry.every, "caches.every"), entry.when and schema.text(entry.when, "caches.when")
+    try:
+        seconds = schedule.duration(every)
+        schedule.times(seconds)
+    except UsageError as error:
+        fail(entry.every, "caches.every", error.message, hint=error.hint)
+    try:
+        return Schedule(round(seconds), schedule.when(when) if when else None)
+    except UsageError as error:
+        fail(entry.when or entry.every, "caches.when", error.message, hint=error.hint)
 
 
 def _deployment(name: str, place: Located, entry: DeploymentEntry) -> FleetDeployment:
     path = f"deployments.{name}"
     _usable(place, path, name)
     port = entry.port and schema.integer(entry.port, f"{path}.port", *PORTS)
-    sets = tuple(f"{key}={_text(key, value)}" for key, value in entry.set.items())
+    single = {key: value for key, value in entry.set.items() if not isinstance(value.value, tuple)}
+    sets = tuple(f"{key}={_text(key, value)}" for key, value in single.items())
     return FleetDeployment(
         name,
         place.where,
@@ -104,11 +134,21 @@ def _deployment(name: str, place: Located, entry: DeploymentEntry) -> FleetDeplo
         entry.alongside,
         entry.executor,
         (*sets, f"port={port}") if port else sets,
-        entry.extra,
+        (*_lists(path, entry.set), *entry.extra),
         frozenset(entry.allow),
         not entry.api_key,
         entry.proxy,
     )
+
+
+def _lists(path: str, written: Mapping[str, Located]) -> Iterator[str]:
+    """The flags with several values, as words for vLLM."""
+    for key, value in written.items():
+        if isinstance(value.value, tuple):
+            section, _, name = key.partition(".")
+            if section != "args":
+                fail(value, f"{path}.set.{key}", "takes no list")
+            yield from (f"--{name}", *(schema.text(one, f"{path}.set.{key}") for one in value.value))
 
 
 def _usable(place: Located, path: str, name: str) -> str:

@@ -32,6 +32,19 @@ def row(name: str, facts: Facts) -> dict[str, Any]:
     }
 
 
+def is_set(facts: Facts, schedule: periods.Schedule) -> bool:
+    """Return whether the node has this schedule, with the script of this version."""
+    found = facts.schedule
+    if isinstance(found, Unread) or not found.installed or not found.line:
+        return False
+    same = (periods.every(found.line), _when(found.line)) == (schedule.every, schedule.when and str(schedule.when))
+    return same and found.script == _script_of_this_version()
+
+
+def _script_of_this_version() -> str:
+    return hashlib.sha256(script_text("cache").encode()).hexdigest()
+
+
 PERMIT = "install the sudoers rule that allows it: `sparkops cache permit --ask-become-pass`"
 CRON_HINT = "use the cron of this machine instead: let it run `sparkops cache drop --quiet`"
 HALF_AN_HOUR = 1800
@@ -46,7 +59,7 @@ def again(like: Mapping[str, Any]) -> str:
 
 def _problem(name: str, found: Scheduled, every: int | None, now: float | None) -> tuple[str, str]:
     """Return why the schedule does not work, and what to do; empty if it works."""
-    ours = hashlib.sha256(script_text("cache").encode()).hexdigest()
+    ours = _script_of_this_version()
     line, last, silence = found.line or "", found.last, _silence(found, every, now)
     entry = line.lstrip("# ")
     reset = again({"every_seconds": periods.every(entry), "when": _when(entry)})

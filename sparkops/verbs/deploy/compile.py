@@ -80,10 +80,13 @@ def changes(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return told, told
 
 
-def keep_other_keys(situation: Situation) -> None:
-    """Refuse to change the key file that another deployment on the node would read at its next start."""
+def keep_other_keys(situation: Situation, ours: frozenset[str] = frozenset()) -> None:
+    """Refuse to change the key file that another deployment on the node would read at its next start.
+
+    `ours` are the hashes of deployments that get the same key.
+    """
     written = [step.node for step in api_key(situation)]
-    gone = {situation.revision.hash, *(stored.hash for _, stored, _ in situation.gone)}
+    gone = {situation.revision.hash, *ours, *(stored.hash for _, stored, _ in situation.gone)}
     everything = [stored for _, stored, _ in deployed(situation.facts)]
     for other in readers(situation.facts, written):
         if other.stored.hash not in gone:

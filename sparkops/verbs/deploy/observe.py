@@ -27,19 +27,23 @@ from sparkops.verbs.deploy.image_flags import with_own_flags
 from sparkops.verbs.deploy.options import PlanOptions
 
 
-def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft, Situation]:
+def observe(
+    options: PlanOptions, session: Session, first: Draft, ports: Ports | None = None
+) -> tuple[Draft, Situation]:
     """Read facts, active keys and hanging engines. An API key that is known joins the session's secrets.
 
     Returns also the draft, judged again with what the nodes found in the image. Raises `Unreachable` for a node of the
-    placement that does not answer, `Refused` for a key that cannot be read or by a rule.
+    placement that does not answer, `Refused` for a key that cannot be read or by a rule. `ports` are given in place of
+    those that are free now.
     """
     read = read_for(session, first)
     first = rechosen(options, first, read)  # another run may have changed what runs where since the first choice
     facts = session.containers(read, but=first.nodes)
     session.require(first.nodes)
     draft = informed(with_own_flags(first, options, session, facts), options, facts)
-    beside = running_ports(facts, name_of(options, draft)) if options.alongside else None
-    return draft, situated(options, session, draft, facts, beside)
+    if options.alongside and ports is None:
+        ports = running_ports(facts, name_of(options, draft))
+    return draft, situated(options, session, draft, facts, ports)
 
 
 def situated(

@@ -29,6 +29,7 @@ from sparkops.session.find_deployment import (
     refuse_newcomers,
     require_for,
 )
+from sparkops.session.fleet_of import tell_of_fleet
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.short_of_memory import short_of_memory
@@ -92,6 +93,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         warn_of_unlike_keys(session, facts, one)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
+    tell_of_fleet(session, (container for one in running for _, container in one.running))
     settled = (*(one.stored.deployment for one in (*previous, *running)), *_left_nothing(session, facts, everything))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)

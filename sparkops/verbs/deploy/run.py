@@ -18,6 +18,7 @@ from sparkops.report.report import Report
 from sparkops.session.api_key import keys_of
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import refuse_newcomers
+from sparkops.session.fleet_of import tell_of_fleet
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
@@ -97,6 +98,7 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     session.report.done = serves(compiled.situation.revision)
     gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
     session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
+    tell_of_fleet(session, (container for _, _, container in compiled.situation.replaced))
     session.load = _noted(compiled.situation, session.fleet.now() - began)
     return compiled
 

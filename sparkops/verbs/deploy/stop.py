@@ -18,6 +18,7 @@ from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
 from sparkops.session.execute import tried
 from sparkops.session.find_deployment import elsewhere, lock_for, on_selected, ours_to_change
+from sparkops.session.fleet_of import tell_of_fleet
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import steps
@@ -65,6 +66,7 @@ def _stop(options: StopOptions, session: Session) -> Answer:
         error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
         error = elsewhere(session, chosen)
+    tell_of_fleet(session, (container for one in targets for _, container in one.running))
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     document = _document(targets, done)
     starts = document["stopped"] and error is None and not all(_displaced(facts, one, targets) for one in targets)

@@ -1,65 +1,114 @@
 """`diff` and `apply`: what differs between the nodes and a fleet's file, and one plan that makes it so."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from sparkops.core.fleet.fleet_file import WantedFleet
+from sparkops.core.history import last_apply
 from sparkops.core.impact import load, loads
 from sparkops.core.notes import Load
+from sparkops.core.schedule import Schedule
 from sparkops.core.situation import Situation
 from sparkops.core.turns import rounds
-from sparkops.errors import Refused
+from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.files import deployments, fleets
+from sparkops.phases.cache import WantedSchedule, compile_schedule
 from sparkops.phases.fleet import secret_of
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.api_key import front_key, new_key, old_keys
-from sparkops.session.execute import execute
+from sparkops.session import git
+from sparkops.session.execute import attempt, execute, tried
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
+from sparkops.verbs.cache.schedule import CRON_HINT
 from sparkops.verbs.deploy import provision
 from sparkops.verbs.deploy.confirm import doubts
-from sparkops.verbs.fleet.decide import Decided, FleetPart, decide
-from sparkops.verbs.fleet.demands import draft_of
+from sparkops.verbs.fleet.decide import Decided, decide
+from sparkops.verbs.fleet.demands import drafts_of
 from sparkops.verbs.fleet.document import changes
+from sparkops.verbs.fleet.keys import secrets_of
 from sparkops.verbs.fleet.options import FleetOptions
+from sparkops.verbs.fleet.parts import FleetPart
+
+SHORT = 8
+"""Digits of a commit in messages."""
 
 
 def diff(options: FleetOptions, report: Report) -> Answer:
     """Show what `apply` would change; only reads the nodes."""
     fleet = fleets.fleet(options.file)
     chosen = selected(options.where, report)
-    drafts = [draft_of(one, options, chosen) for one in fleet.deployments]
+    drafts = drafts_of(fleet, options, chosen)
     with connected(chosen, report) as session:
         decided = decide(fleet, drafts, session, chosen, setup=True)
         session.warn_cut_off(session.cut_off)
-        document = {"file": fleet.source, "fleet": fleet.name, **changes(decided, fleet.name)}
-        differs = Refused(f"the nodes differ from {fleet.source}", hint="make them so: `sparkops apply`")
+        read = [node.name for node in session.there]
+        document = {"file": fleet.source, "fleet": fleet.name, "nodes": read, **changes(decided, fleet.name)}
+        differs = Refused(f"the nodes differ from {fleet.source}")
         return session.answer(document, differs if options.exit_code and document["changed"] else None)
 
 
 def apply(options: FleetOptions, report: Report) -> Answer:
     """Make the nodes serve what the file says; on failure, what served before serves again."""
     fleet = fleets.fleet(options.file)
+    commit = _commit(fleet, options)
     chosen = selected(options.where, report)
-    drafts = [draft_of(one, options, chosen) for one in fleet.deployments]
+    drafts = drafts_of(fleet, options, chosen)
     with connected(chosen, report) as session:
+        if options.if_changed and _is_applied(fleet, commit, session):
+            return Answer({"file": fleet.source, "fleet": fleet.name, "commit": commit, "changed": False})
         _require_all(session)
+        session.fleet_name, session.commit = fleet.name, commit
         got: list[str] = []
         if options.setup:
             first = decide(fleet, drafts, session, chosen, setup=True)
             got = [text for part in first.parts for text in provision.get(part.draft, session, options.access)]
         session.lock(session.names)
         decided = decide(fleet, drafts, session, chosen)
-        while session.lock(step.node for step in decided.plan.steps):
+        while session.lock(step.node for step in decided.plan.whole.steps):
             decided = decide(fleet, drafts, session, chosen)
-        if decided.plan.changes and options.expect not in (None, decided.plan.id):
-            text = f"the plan's id is {decided.plan.id}, not {options.expect}"
+        _require_all(session)  # a node may have gone since, or its Docker does not answer
+        plan = decided.plan.whole
+        if plan.changes and options.expect not in (None, plan.id):
+            text = f"the plan's id is {plan.id}, not {options.expect}"
             raise Refused(text, hint="read the new plan: `sparkops diff` with the same file")
         document = changes(decided, fleet.name)
-        _carry_out(decided, session)
+        error = _carry_out(decided, session)
         warnings = [text for part in decided.parts for text in _doubts(part, session)]
         for warning in warnings:
             session.report.warn(warning)
-        return Answer({"file": fleet.source, "fleet": fleet.name, **document, "setup": got, "warnings": warnings})
+        if fleet.caches and error is None:
+            error = _schedule(fleet.caches, decided.caches, session)
+        about = {"file": fleet.source, "fleet": fleet.name, "commit": commit or None}
+        return Answer({**about, **document, "setup": got, "warnings": warnings}, error=error)
+
+
+def _schedule(schedule: Schedule, nodes: Sequence[str], session: Session) -> SparkopsError | None:
+    """Set when these nodes drop their page cache; the deployments serve already, so a failure undoes nothing."""
+    wanted = [WantedSchedule(node, schedule, session.nodes[node].cache_dir) for node in nodes]
+    return attempt(compile_schedule(wanted), session, CRON_HINT) if wanted else None
+
+
+def _commit(fleet: WantedFleet, options: FleetOptions) -> str:
+    """The commit that the fleet's file is at; empty without one."""
+    commit = git.commit_of(Path(fleet.source).absolute().parent)
+    if options.if_changed and not commit:
+        text = f"--if-changed: {fleet.source} is in no git repository, or files of that differ from its commit"
+        raise UsageError(text, hint="commit all changes, or apply it without --if-changed")
+    return commit
+
+
+def _is_applied(fleet: WantedFleet, commit: str, session: Session) -> bool:
+    """Whether the nodes tell that this commit was applied last; raises StepFailed if that failed."""
+    facts = session.facts(only=("lock",))
+    last = last_apply((known.history for known in facts.values()), fleet.name)
+    if last is None or last.commit != commit:
+        return False
+    if last.exit_code:
+        text = f"the apply of commit {commit[:SHORT]} failed at {last.at[:16]}: {last.outcome}"
+        raise StepFailed(text, hint="mend it with another commit, or apply it again without --if-changed")
+    session.report.note(f"commit {commit[:SHORT]} is applied already")
+    return True
 
 
 def _require_all(session: Session) -> None:
@@ -71,10 +120,13 @@ def _require_all(session: Session) -> None:
         raise error
 
 
-def _carry_out(decided: Decided, session: Session) -> None:
-    """Note what is about to happen, do it, and note what came of it."""
+def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
+    """Note what is about to happen, do it, and note what came of it; raises if all of it was undone.
+
+    Returns the error of what was left to do when all that changes served.
+    """
     changing = [part for part in decided.parts if part.changes]
-    session.secrets |= _secrets(decided, changing, session)
+    session.secrets |= secrets_of(decided.parts, decided.plan.whole, session)
     session.report.hide(*session.secrets.values())
     for part in changing:
         for finding in part.findings:
@@ -82,14 +134,15 @@ def _carry_out(decided: Decided, session: Session) -> None:
         session.about(part.name, replaces=part.situation.replaces)
         deployments.add(session.inventory.source, [one.name for one in part.situation.revision.members], part.name)
     for one in decided.ends:
-        session.about(one.stored.deployment)
+        session.about(one.stored.deployment, replaces=[one.stored.hash])
     began = session.fleet.now()
-    execute(decided.plan, session)
+    execute(decided.plan.change, session)
     seconds = session.fleet.now() - began
     for part in changing:
         session.about(part.name, load=_load(part.situation, seconds if len(changing) == 1 else None))
     names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends))
     session.settled = tuple(dict.fromkeys(names))
+    return tried(decided.plan.rest, session)[1]
 
 
 def _load(s: Situation, seconds: float | None) -> Load | None:
@@ -98,17 +151,6 @@ def _load(s: Situation, seconds: float | None) -> Load | None:
         return load(s.revision, seconds / rounds(s))
     known = {one.revision for facts in s.facts.values() for one in loads(facts)}
     return None if s.revision.hash in known else load(s.revision, None)
-
-
-def _secrets(decided: Decided, changing: Sequence[FleetPart], session: Session) -> dict[str, str]:
-    """The keys that the plan's steps name. Deployments that have none yet get the same new one."""
-    fresh = new_key()
-    found = old_keys(session, decided.observed.facts, decided.plan)
-    for part in changing:
-        name = secret_of(part.name).name
-        if not part.situation.revision.without_key:
-            found[name] = session.secrets.get(name) or front_key(session, part.situation) or fresh
-    return found
 
 
 def _doubts(part: FleetPart, session: Session) -> list[str]:

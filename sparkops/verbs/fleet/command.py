@@ -37,14 +37,16 @@ def place(**given: Any) -> FleetOptions:
 @click.command(cls=VerbCommand)
 @_FILE
 @click.option("--exit-code", is_flag=True, help="End with 3 if `apply` would change something.")
+@STALL
+@DEADLINE
 @on_nodes
-def diff(**given: Any) -> FleetOptions:
+def diff(stall: float, deadline: float, **given: Any) -> FleetOptions:
     """Show how the nodes differ from a fleet's file.
 
     FILE names the deployments [default: fleet.yml]. This shows what `apply` would change and why, and what serves on
     the nodes that is not in the file. It reads the nodes and changes nothing.
     """
-    return FleetOptions(api_key=api_key(), **given)
+    return FleetOptions(limits=WaitLimits(stall, deadline), api_key=api_key(), **given)
 
 
 @example("""
@@ -55,6 +57,11 @@ def diff(**given: Any) -> FleetOptions:
 @_FILE
 @click.option(
     "--expect", metavar="ID", help="Apply only the plan with this ID (see `diff`), or what serves already; else exit 3."
+)
+@click.option(
+    "--if-changed",
+    is_flag=True,
+    help="Do nothing if git has FILE at the commit that was applied last (for cron or a timer).",
 )
 @click.option("--setup", is_flag=True, help="First get missing images and models (may take hours).")
 @STALL

@@ -11,7 +11,7 @@ from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.fabric import Fabric, cabling_of
 from sparkops.core.facts import Facts, Model, Unread
 from sparkops.core.fleet.demand import Demand, Host, Pool
-from sparkops.core.fleet.fleet_file import FleetDeployment
+from sparkops.core.fleet.fleet_file import FleetDeployment, WantedFleet
 from sparkops.core.fleet.place import STEP
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.sizes import GIB_KIB
@@ -52,7 +52,12 @@ class FleetDraft:
         return math.ceil(round(found.share * GIB_KIB / total_kib * WHOLE_NODE, 3))
 
 
-def draft_of(wanted: FleetDeployment, options: FleetOptions, chosen: Selected) -> FleetDraft:
+def drafts_of(fleet: WantedFleet, options: FleetOptions, chosen: Selected) -> list[FleetDraft]:
+    """The deployments of the file, each judged by the rules."""
+    return [_draft_of(one, options, chosen) for one in fleet.deployments]
+
+
+def _draft_of(wanted: FleetDeployment, options: FleetOptions, chosen: Selected) -> FleetDraft:
     """Read recipe and nodes of a deployment and let the rules judge it; errors name its place in the fleet's file."""
     deploys = PlanOptions(
         where=options.where,

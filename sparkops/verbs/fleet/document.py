@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from sparkops.core.impact import impact
+from sparkops.core.impact import for_clients, impact
 from sparkops.core.revision_changes import in_words
 from sparkops.core.stored import Stored
 from sparkops.core.topology import split
 from sparkops.phases.parts import DeployedRevision
+from sparkops.session.find_deployment import name_or_hash
 from sparkops.verbs.deploy.document import endpoints
 from sparkops.verbs.deploy.provision import lacking
-from sparkops.verbs.fleet.decide import Decided, FleetPart
+from sparkops.verbs.fleet.decide import Decided
 from sparkops.verbs.fleet.observe import started_by
+from sparkops.verbs.fleet.parts import FleetPart
 
 
 def changes(decided: Decided, fleet: str) -> dict[str, Any]:
@@ -18,11 +20,12 @@ def changes(decided: Decided, fleet: str) -> dict[str, Any]:
     deployments = [_deployment(part, decided, fleet) for part in decided.parts]
     gets = any(one["gets"] for one in deployments)
     return {
-        "id": None if gets else decided.plan.id,
-        "changed": decided.plan.changes or gets,
+        "id": None if gets else decided.plan.whole.id,
+        "changed": decided.plan.whole.changes or gets or bool(decided.caches),
         "deployments": deployments,
         "ends": [_ends(one, decided) for one in decided.ends],
-        "strays": [_other(one) for one in decided.strays],
+        "strays": [_stray(one, decided) for one in decided.strays],
+        "caches": list(decided.caches),
     }
 
 
@@ -30,6 +33,7 @@ def _deployment(part: FleetPart, decided: Decided, fleet: str) -> dict[str, Any]
     s, before = part.situation, decided.observed.before.get(part.name)
     told = impact(s)
     was = before.stored if before else None
+    moved = was is not None and part.changes and was.hash not in {stored.hash for _, stored, _ in s.replaced}
     return {
         "name": part.name,
         "recipe": s.revision.recipe,
@@ -40,7 +44,8 @@ def _deployment(part: FleetPart, decided: Decided, fleet: str) -> dict[str, Any]
         "hash": s.revision.hash,
         "why": list(in_words(was.data, s.revision.data)) if was and part.changes else [],
         "by_hand": bool(before and before.runs and part.changes and not started_by(before, fleet)),
-        "clients": list(told.changes),
+        "clients": [*told.changes, *(for_clients(s, was) if was and moved else ())],
+        "down": _down(part, before, decided),
         "seconds": told.seconds if part.changes else None,
         "in_turns": told.in_turns,
         "gets": lacking(part.draft, s.facts),
@@ -48,15 +53,26 @@ def _deployment(part: FleetPart, decided: Decided, fleet: str) -> dict[str, Any]
     }
 
 
+def _down(part: FleetPart, before: DeployedRevision | None, decided: Decided) -> bool:
+    """Whether it serves now and does not while its successor loads."""
+    if before is None or not before.runs or not part.changes or impact(part.situation).in_turns:
+        return False
+    again = any(part.situation.todo(member) == "restart" for member in part.situation.revision.members)
+    return bool(part.situation.replaced) or again or before in decided.order.first
+
+
 def _action(part: FleetPart, before: DeployedRevision | None) -> str:
-    """What happens to it: `none`, `new`, `move`, `change`, or `start` if it was stopped or does not answer."""
+    """What happens to it: `none`, `new`, `move`, `change`, `restart` with another key, or `start`."""
     if not part.changes:
         return "none"
     if before is None:
         return "new"
-    if _places(before.stored) != {(one.name, one.role) for one in part.situation.revision.members}:
+    s = part.situation
+    if _places(before.stored) != {(one.name, one.role) for one in s.revision.members}:
         return "move"
-    return "start" if before.stored.hash == part.situation.revision.hash else "change"
+    if before.stored.hash != s.revision.hash or s.replaced:
+        return "change"
+    return "restart" if any(s.todo(member) == "restart" for member in s.revision.members) else "start"
 
 
 def _places(stored: Stored) -> set[tuple[str, str]]:
@@ -66,6 +82,10 @@ def _places(stored: Stored) -> set[tuple[str, str]]:
 def _ends(one: DeployedRevision, decided: Decided) -> dict[str, Any]:
     moved = any(one.stored.deployment == part.name for part in decided.parts)
     return {**_other(one), "why": "moved" if moved else "not in the file"}
+
+
+def _stray(one: DeployedRevision, decided: Decided) -> dict[str, Any]:
+    return {**_other(one), "stop": name_or_hash(one.stored, decided.observed.running)}
 
 
 def _other(one: DeployedRevision) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the nodes have for a fleet, and where its deployments go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkops.core import needs
@@ -8,6 +8,8 @@ from sparkops.core.fabric import graph
 from sparkops.core.facts import Facts
 from sparkops.core.fleet.demand import Demand, Host
 from sparkops.core.fleet.place import FleetPlacement, place
+from sparkops.core.revise import args_of
+from sparkops.errors import Refused
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session.find_deployment import current
@@ -24,7 +26,7 @@ class Observed:
     """The places of a fleet's deployments, and what they were decided from.
 
     `facts` has every node that answers; `running` what serves on the selected ones; `before` the revision of each
-    deployment that serves, or was stopped last.
+    deployment that serves, or was stopped last; `strangers` is what serves and is not of the fleet.
     """
 
     drafts: tuple[FleetDraft, ...]
@@ -34,6 +36,7 @@ class Observed:
     hosts: tuple[Host, ...]
     demands: tuple[Demand, ...]
     placement: FleetPlacement
+    strangers: tuple[DeployedRevision, ...]
 
 
 def observe_fleet(drafts: Sequence[FleetDraft], session: Session, name: str, only: Sequence[str] = ()) -> Observed:
@@ -48,21 +51,40 @@ def observe_fleet(drafts: Sequence[FleetDraft], session: Session, name: str, onl
     here = [one for one in current(facts, session.names) if not left_over(facts, one)]
     running = [one for one in here if one.runs]
     before = {one.stored.deployment: one for one in (*reversed(here), *reversed(running))}
-    ours = {one.wanted.name for one in drafts} | {one.stored.deployment for one in running if started_by(one, name)}
+    names = {one.wanted.name for one in drafts}
+    _refuse_other_fleets([one for one in running if one.stored.deployment in names], name)
+    strangers = [one for one in running if one.stored.deployment not in names and not started_by(one, name)]
+    ours = names | {one.stored.deployment for one in running if one not in strangers}
     hosts = [host(node, known, running, ours) for node, known in usable.items()]
-    demands = [demand(one, usable, _there(one.wanted.name, running, before)) for one in drafts]
+    demands = [demand(one, usable, _there(one, running, before)) for one in drafts]
     fabric = graph(usable)
     if any(one.span > 1 for one in demands):
         fabric = graph(usable, ask_peers(session, hears(usable, session.selected))).within(fabric)
     found = place(demands, hosts, pools(fabric, list(usable)))
-    return Observed(tuple(drafts), facts, tuple(running), before, tuple(hosts), tuple(demands), found)
+    return Observed(tuple(drafts), facts, tuple(running), before, tuple(hosts), tuple(demands), found, tuple(strangers))
+
+
+def _refuse_other_fleets(running: Iterable[DeployedRevision], fleet: str) -> None:
+    """Refuse a name that a deployment of another fleet has on these nodes: each `apply` would stop the other's."""
+    for one in running:
+        for other in {container.fleet for _, container in one.running} - {"", fleet}:
+            where = ", ".join(sorted(one.nodes))
+            raise Refused(
+                f"{one.stored.deployment}: the fleet {other} has a deployment of this name on {where}",
+                hint="give it another name in one of the files; if both are one fleet, give both the same `name`",
+            )
 
 
 def _there(
-    name: str, running: Sequence[DeployedRevision], before: Mapping[str, DeployedRevision]
+    one: FleetDraft, running: Sequence[DeployedRevision], before: Mapping[str, DeployedRevision]
 ) -> list[DeployedRevision]:
-    """What runs of a deployment, else what was stopped last."""
-    return [one for one in running if one.stored.deployment == name] or [*filter(None, [before.get(name)])]
+    """What runs of a deployment, else what was stopped last.
+
+    If a node came back with an earlier version, only what has the settings of the file counts.
+    """
+    mine = [it for it in running if it.stored.deployment == one.wanted.name]
+    right = [it for it in mine if it.stored.data.get("args") == args_of(one.settings)]
+    return right or mine or [*filter(None, [before.get(one.wanted.name)])]
 
 
 def started_by(one: DeployedRevision, fleet: str) -> bool:

@@ -1,4 +1,4 @@
-"""The placement of a fleet as text: a line for each deployment, and each node with its memory as a bar."""
+"""A fleet as text: its places with the memory of each node as a bar, and what an apply changes."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ DONE = {
     "move": "moved, serves now",
     "change": "replaced",
     "start": "started again",
+    "restart": "restarted with another API key",
 }
 """What was done with a deployment, before its nodes."""
 
@@ -52,8 +53,7 @@ def differs(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """What `apply` would change, one paragraph for each deployment; then what to type."""
     yield from _changes(document, ink, how)
     if document.get("changed"):
-        expect = f" --expect {document['id']}" if document["id"] else " --setup"
-        yield ink.dim(f"To make it so: `{how.command} apply{_file(how)}{expect}`")
+        yield ink.dim(_to_apply(document, how))
     elif "deployments" in document:
         yield ink.good("The nodes serve what the file says.")
     yield from away(document, ink)
@@ -65,25 +65,37 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.good("The nodes serve what the file says: nothing to do.")
     for one in document.get("deployments", ()) if document.get("changed") else ():
         yield f"{ink.bold(one['name'])}: {DONE[one['action']]} on {_copies(one['copies'])}"
+    if document.get("caches"):
+        yield f"page cache: the schedule of the file was set on {', '.join(document['caches'])}"
     for one in document.get("ends", ()):
         yield f"{ink.bold(one['name'])}: ended on {', '.join(one['nodes'])} ({one['why']})"
     found = [one for deployment in document.get("deployments", ()) for one in deployment["endpoints"]]
     yield from columns([[one["deployment"], one["url"], one["model"], one["node"]] for one in found], "  ")
 
 
-def _file(how: How) -> str:
-    """The file, if it was named."""
-    return "".join(f" {shlex.quote(word)}" for word in how.typed[1] if not word.startswith("-"))
+def _to_apply(document: Document, how: How) -> str:
+    """The command that applies this and nothing else; if a playbook ran `diff`, nobody typed its options."""
+    option = ["--expect", document["id"]] if document["id"] else ["--setup"]
+    if how.verb != "diff":
+        return f"`apply {shlex.join(option)}` makes it so"
+    before, after = how.typed
+    words = ["sparkops", *before, "apply", *(word for word in after if word != "--exit-code"), *option]
+    if document.get("unreachable"):
+        words += ["--limit", ",".join(document["nodes"])]
+        return f"To make it so without {', '.join(document['unreachable'])}: `{shlex.join(words)}`"
+    return f"To make it so: `{shlex.join(words)}`"
 
 
 def _changes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("deployments", ()):
         yield f"{ink.bold(one['name'])}: {_sentence(one)}"
         yield from (f"  {line}" for line in _details(one))
+    if document.get("caches"):
+        yield f"page cache: the schedule of the file is set on {', '.join(document['caches'])}"
     for one in document.get("ends", ()):
         yield f"{ink.bold(one['name'])}: ends on {', '.join(one['nodes'])} ({one['why']})"
     for one in document.get("strays", ()):
-        end = how.again(f"sparkops stop {shlex.quote(one['name'])}")
+        end = how.again(f"sparkops stop {one['stop']}")
         yield f"{ink.bold(one['name'])}: is not in the file, and stays on {', '.join(one['nodes'])}; to end it: `{end}`"
 
 
@@ -96,6 +108,8 @@ def _sentence(one: Document) -> str:
             return f"new, on {where}: {one['recipe']} as {one['topology']}"
         case "move":
             return f"moves from {_copies(one['was'])} to {where}"
+        case "restart":
+            return f"restarts with another API key on {where}"
         case "start":
             return f"does not serve; starts again on {where}"
     return f"changes on {where}"
@@ -107,9 +121,13 @@ def _details(one: Document) -> Iterator[str]:
     yield from one["gets"]
     yield from one["why"]
     yield from (f"clients: {text}" for text in one["clients"])
-    if one["action"] in ("change", "move", "start"):
-        down = "one copy after the other" if one["in_turns"] else "down until the model is loaded"
-        yield down + (f", about {one['seconds']} s as last time" if one["seconds"] else "")
+    took = f", about {one['seconds']} s as last time" if one["seconds"] else ""
+    if one["in_turns"]:
+        yield f"one copy after the other{took}"
+    elif one["down"]:
+        yield f"down until the model is loaded{took}"
+    elif one["action"] == "move":
+        yield f"serves until it is loaded at its new place{took}"
 
 
 def _copies(copies: Sequence[Sequence[str]]) -> str:

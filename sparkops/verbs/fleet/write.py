@@ -1,13 +1,16 @@
 """`init --fleet`: a fleet's file from what serves now."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sparkops import rules
 from sparkops.core.fleet.entry import WrittenEntry, corrected, file_text
+from sparkops.core.fleet.ports import first_ports
 from sparkops.core.history import runs
+from sparkops.core.revise import Ports
 from sparkops.core.revision import Revision
 from sparkops.core.revision_changes import in_words
 from sparkops.core.stored import Stored
@@ -27,6 +30,9 @@ from sparkops.verbs.setup.options import InitFleetOptions
 
 NOTHING = "nothing serves on these nodes, so there is nothing to write"
 
+_RECIPE = re.compile(r"--recipe[ =]'?([^']*?\.ya?ml)'?(?= |$)")
+"""The path of a recipe in a command line of the history."""
+
 TRIES = 2
 """With the first settings other ones may follow from a rule."""
 
@@ -41,12 +47,15 @@ def write(options: InitFleetOptions, report: Report) -> Answer:
         session.require(session.names)
         found = [one for one in current(facts, session.names) if one.runs and not left_over(facts, one)]
         if not found:
-            raise Refused(NOTHING, hint=f"write {path} yourself: its keys are in docs/reference/fleet.md")
+            raise Refused(NOTHING, hint=f"write {path} yourself; `sparkops schema fleet` prints its keys")
         past = runs({name: known.history for name, known in facts.items()})
         writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen)
-        entries = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
-        own_files.write(path, file_text(entries))
-    return Answer({"file": str(path), "deployments": [one.name for one in entries]})
+        written = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
+        own_files.write(path, file_text(entry for entry, _ in written))
+    differs = {entry.name: list(lines) for entry, lines in written if lines}
+    for name, lines in differs.items():
+        report.warn(f"{name}: `sparkops apply` would change it: {'; '.join(lines)}")
+    return Answer({"file": str(path), "deployments": [entry.name for entry, _ in written], "differs": differs})
 
 
 def _places(one: DeployedRevision) -> tuple[list[str], str]:
@@ -58,7 +67,8 @@ def _by_name(found: Iterable[DeployedRevision], report: Report) -> Iterator[Depl
     seen: set[str] = set()
     for one in found:
         if one.stored.deployment in seen:
-            report.warn(f"{one.title} is left out, as another deployment has this name")
+            told = "is left out, because another deployment has this name; `sparkops apply` would stop it"
+            report.warn(f"{one.title} {told}")
         else:
             seen.add(one.stored.deployment)
             yield one
@@ -74,8 +84,8 @@ class _Writer:
     session: Session
     chosen: Selected
 
-    def entry(self, one: DeployedRevision, found: Sequence[DeployedRevision]) -> WrittenEntry:
-        """The deployment as an entry whose deploy gives the revision that serves; warns if it gives another one."""
+    def entry(self, one: DeployedRevision, found: Sequence[DeployedRevision]) -> tuple[WrittenEntry, Sequence[str]]:
+        """The deployment as an entry whose deploy gives the revision that serves; and what differs, if it does not."""
         stored = one.stored
         beside = any(other is not one and one.nodes & other.nodes for other in found)
         every = sum(member.role == "proxy" for member in stored.members) > 1
@@ -87,12 +97,9 @@ class _Writer:
             for _ in range(TRIES):
                 if made.hash != stored.hash:
                     entry, made = self._deployed(corrected(entry, stored, made), stored)
-            differing: Sequence[str] = in_words(stored.data, made.data)
+            return entry, in_words(stored.data, made.data)
         except SparkopsError as error:
-            differing = [error.message]
-        if differing:
-            self.session.report.warn(f"{one.title}: `sparkops apply` would change it: {'; '.join(differing)}")
-        return entry
+            return entry, [error.message]
 
     def _deployed(self, entry: WrittenEntry, stored: Stored) -> tuple[WrittenEntry, Revision]:
         """The entry with the rules that refuse it switched off, and the revision that a deploy by it would start."""
@@ -104,6 +111,7 @@ class _Writer:
             name=entry.name,
             executor=entry.keys.get("executor"),
             sets=(*entry.sets, *([f"port={port}"] if port else [])),
+            extra=tuple(entry.keys.get("extra", ())),
             alongside=True,
             proxy=entry.keys.get("proxy", "first"),
             open_access=stored.without_key,
@@ -114,15 +122,16 @@ class _Writer:
         _, findings = rules.judge(free.unjudged, free.placement.shape, frozenset())
         allow = sorted({one.id for one in findings if one.action == "refuse"})
         options = replace(options, allow=frozenset(allow))
-        _, situation = observe(options, self.session, drafted(options, there))
+        ports = None if port else Ports({}, first_ports(stored.places))
+        _, situation = observe(replace(options, alongside=not port), self.session, drafted(options, there), ports)
         return (replace(entry, keys={**entry.keys, "allow": allow}) if allow else entry), situation.revision
 
     def _recipe(self, name: str) -> str:
         """The recipe's name; for one of a file, the path with which it was deployed, relative to the fleet's file."""
         if name in recipes.recipe_names() or "/" in name:
             return name
-        for words in map(str.split, self.typed):
-            for word in words[words.index("--recipe") + 1 :][:1] if "--recipe" in words else ():
-                if Path(word).stem == name and own_files.is_there(word):
-                    return os.path.relpath(word, self.path.parent)
+        for command in self.typed:
+            for path in _RECIPE.findall(command):
+                if Path(path).stem == name and own_files.is_there(path):
+                    return os.path.relpath(path, self.path.parent)
         return name

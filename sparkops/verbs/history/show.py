@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 from sparkops.report.text import Document, How, Ink, away, clip, columns
 
+SHORT = 8
+"""Digits of a commit that are shown."""
+
 LONGEST = 100
 """Characters of a command on the terminal without `-v`."""
 
@@ -37,6 +40,7 @@ def _state(run: Document, ink: Ink) -> str:
     if run["state"] != "ended":
         return ink.bad("cut off") if run["state"] == "cut off" else ink.warn("running")
     code = run["exit_code"]
+    of = f", commit {run['commit'][:SHORT]}" if run["commit"] else ""
     if code:
-        return ink.bad(f"exit {code}")
-    return ink.good("changed") if run["changed"] else "nothing changed"
+        return ink.bad(f"exit {code}") + of
+    return (ink.good("changed") if run["changed"] else "nothing changed") + of

@@ -27,7 +27,8 @@ from sparkops.verbs.play.steps import first, hosts_of, play_steps
 
 LAST_FAILED = "@last-failed"
 READS = (
-    *("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "history", "fabric"),
+    *("plan", "place", "diff", "status", "preflight", "facts", "logs", "endpoint", "memory"),
+    *("jobs", "history", "fabric"),
     *("cache status", "bench list", "image list", "image verify", "model list", "model verify"),
 )
 """Verbs that only read, so `--check` runs them."""

@@ -6,8 +6,8 @@ import click
 
 from sparkops.cli.shape import VerbCommand, example, line
 from sparkops.cli.where import on_nodes, target
+from sparkops.core.inventory import SSH_PORT
 from sparkops.core.target import ConfirmOptions
-from sparkops.errors import UsageError
 from sparkops.verbs.setup.options import InitFleetOptions, InitOptions
 
 
@@ -25,7 +25,7 @@ from sparkops.verbs.setup.options import InitFleetOptions, InitOptions
 )
 @click.option("--fleet", is_flag=True, help="Write a fleet's file (see `apply`) from what serves on the nodes instead.")
 @click.option("--user", metavar="NAME", help="The login user on the nodes [default: your user name].")
-@click.option("--port", type=click.IntRange(1, 65535), default=22, metavar="N", help="The SSH port of the nodes.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The SSH port of the nodes [default: 22].")
 @click.option("--key-file", metavar="FILE", help="The private key to log in with.")
 @click.option(
     "--ask-pass", is_flag=True, help="Log in with $SPARKOPS_PASSWORD, else ask for it; then install your public key."
@@ -39,13 +39,16 @@ def init(
 ) -> InitOptions | InitFleetOptions:
     """Write an inventory and pin the nodes' host keys."""
     if fleet:
-        if given["addresses"]:
-            raise UsageError("--fleet takes no addresses", hint="it reads the nodes of the inventory: -i FILE")
+        if any(given.values()):
+            raise click.UsageError(
+                "--fleet reads the nodes of the inventory (-i FILE); it takes only --output and --force"
+            )
         return InitFleetOptions(target(), output, force)
     if not given["addresses"]:
         raise click.MissingParameter(param=context.command.params[0], ctx=context)
     path = output or line(context).flags.get("inventory")
-    return InitOptions(output=path, force=force, **given)
+    port = given.pop("port") or SSH_PORT
+    return InitOptions(output=path, force=force, port=port, **given)
 
 
 @example("sparkops trust")

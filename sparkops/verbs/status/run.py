@@ -37,6 +37,7 @@ from sparkops.verbs.status.causes import (
     seconds,
     silence,
 )
+from sparkops.verbs.status.fleet import of_fleet
 from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
@@ -50,7 +51,8 @@ SKEW = 300.0
 
 def status(options: StatusOptions, report: Report) -> Answer:
     """Read the facts, then ask every API; return the state of each deployment."""
-    with opened(selected(options.where, report, quiet=options.quiet), report) as session:
+    chosen = selected(options.where, report, quiet=options.quiet)
+    with opened(chosen, report) as session:
         facts = session.what_runs(*HOW_IT_RUNS)
         here = current(facts, session.names)
         shown = [one for one in here if one.stored.answers_to(options.deployment)]
@@ -63,6 +65,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
         logs = read_causes(session, looked)
         silent = _silent(session, everything)
         found = list(_warnings(session, answers, looked, logs, silent, here))
+        found += of_fleet(options, session, chosen, here) if options.deployment is None else ()
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
@@ -126,7 +129,7 @@ def _reasons(
 def _stopped_by(one: Looked, runs: Sequence[PastRun], past: Mapping[str, NodeHistory]) -> PastRun | None:
     """The last run that was cut off on a node of this deployment, unless this was stopped before."""
     nodes, ended = {member.name for member in one.stored.members}, seconds(one.revision.ended) + SKEW
-    about = (run for run in reversed(runs) if run.begin.deployment or run.begin.verb in ("stop", "rollback"))
+    about = (run for run in reversed(runs) if run.left or run.begin.verb in ("stop", "rollback"))
     here = [past[name] for name in nodes if name in past]
     stored, there = one.stored, (run for run in about if nodes & {*run.nodes})
     found = (run for run in there if not stopped_before(here, stored.deployment, stored.hash, run))

@@ -1,0 +1,56 @@
+"""The API keys of a fleet: deployments that share a node have one key, because the file of the key is the node's."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sparkops.core.plan import Plan
+from sparkops.phases.fleet import secret_of
+from sparkops.session.api_key import new_key, old_keys, own_key
+from sparkops.session.session import Session
+from sparkops.verbs.fleet.parts import FleetPart
+
+NEW = "new"
+"""The digest of a key that is still to be made."""
+
+
+def with_common_keys(parts: Sequence[FleetPart], session: Session) -> list[FleetPart]:
+    """The parts with the key of their group: one that was given, else one that is there, else that of the fleet."""
+    found: dict[str, FleetPart] = {}
+    theirs = [one.situation.key_digest for one in parts if one.situation.key_digest not in ("", NEW)]
+    for group in _groups([one for one in parts if not one.situation.revision.without_key]):
+        told = {session.secrets.get(secret_of(one.name).name): one.situation.key_digest for one in group}
+        text = next(filter(None, told), None)
+        digest = told[text] if text else next(filter(None, (*_there(group), *theirs)), NEW)
+        for one in group:
+            if text:
+                session.secrets[secret_of(one.name).name] = text
+            found[one.name] = replace(one, situation=replace(one.situation, key_digest=digest))
+    return [found.get(one.name, one) for one in parts]
+
+
+def secrets_of(parts: Iterable[FleetPart], plan: Plan, session: Session) -> dict[str, str]:
+    """The keys that the plan's steps name. Deployments that have none yet get the same new one."""
+    fresh, found = new_key(), dict[str, str]()
+    for part in (one for one in parts if one.changes and not one.situation.revision.without_key):
+        facts, name = part.situation.facts, secret_of(part.name).name
+        found |= old_keys(session, facts, plan)
+        having = (node for node, known in facts.items() if known.key_digest == part.situation.key_digest)
+        holder = next(having, None)
+        found[name] = session.secrets.get(name) or (own_key(session, facts, holder) if holder else fresh)
+    return found
+
+
+def _there(group: Sequence[FleetPart]) -> list[str]:
+    """The digests of the keys on the nodes of the group, those first that something unchanged reads."""
+    first = sorted(group, key=lambda part: part.changes)
+    fronts = [(part, member.name) for part in first for member in part.situation.revision.members if member.port]
+    return [part.situation.facts[node].key_digest for part, node in fronts]
+
+
+def _groups(parts: Iterable[FleetPart]) -> list[list[FleetPart]]:
+    """The parts that share nodes, directly or through others."""
+    groups: list[list[FleetPart]] = []
+    for part in parts:
+        near = [group for group in groups if any(part.nodes & other.nodes for other in group)]
+        groups = [group for group in groups if group not in near] + [[*(one for it in near for one in it), part]]
+    return groups
