@@ -154,7 +154,7 @@ def replaced_by(nodes: Iterable[NodeHistory]) -> tuple[dict[str, tuple[str, ...]
         noted, here = dict[str, tuple[str, ...]](), set[str]()
         for note in history.notes:
             if note.event == "about":
-                noted[note.run] = (*noted.get(note.run, ()), *note.replaces)
+                noted[note.run] = tuple(dict.fromkeys((*noted.get(note.run, ()), *note.replaces)))
             elif note.event == "end":
                 gone = noted.pop(note.run, ())
                 here = {*here, *gone} if note.exit_code else (set() if note.settled else here)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import count
 from typing import Any, Literal
 
 from sparkops.core import needs, proxy_image
@@ -32,20 +32,26 @@ NEAR = 16
 
 @dataclass(frozen=True)
 class Ports:
-    """By node: `taken` are the ports of other deployments, `kept` is the first port that this one has.
+    """By node: `taken` are the ports that a new deployment must not use, `used` those on which others listen.
 
-    It keeps that if it may have got it because lower ones were taken; else the recipe now asks for another port.
+    `kept` is the first port that this one has. It keeps that if it may have got it because lower ones were taken; else
+    the recipe now asks for another port.
     """
 
     taken: Mapping[str, frozenset[int]]
+    used: Mapping[str, frozenset[int]] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)
 
-    def first(self, node: str, wanted: int, behind: int) -> int:
-        """The port that is kept, else the first from `wanted` on; it and the next `behind` ports are free."""
-        taken = self.taken.get(node, frozenset())
-        kept = [port for port in (self.kept.get(node, 0),) if wanted <= port < wanted + NEAR]
-        candidates = chain(kept, count(wanted))
-        return next(port for port in candidates if taken.isdisjoint(range(port, port + behind + 1)))
+    def first(self, node: str, wanted: int, behind: int, *, proxy: bool) -> int:
+        """The port that is kept, else the first from `wanted` on that is free with the next `behind` ones.
+
+        `proxy`: whether a proxy is on the node, or only the server, which listens on the last of these ports.
+        """
+        kept, used, taken = self.kept.get(node, 0), self.used.get(node, ()), self.taken.get(node, frozenset())
+        listens = (kept, kept + behind) if proxy else (kept + behind,)
+        if wanted <= kept < wanted + NEAR and not any(port in used for port in listens):
+            return kept
+        return next(port for port in count(wanted) if taken.isdisjoint(range(port, port + behind + 1)))
 
 
 def running_ports(facts: Mapping[str, Facts], but: str) -> Ports:
@@ -158,7 +164,8 @@ def _port(place: Place, placement: Placement, effective: Effective, ports: Ports
         return None
     behind = 1 if placement.proxies else 0
     wanted = effective.recipe.port or place.node.api_port
-    first = wanted if ports is None else ports.first(place.node.name, wanted, behind)
+    proxy = place.node in [one.node for one in placement.proxies]
+    first = wanted if ports is None else ports.first(place.node.name, wanted, behind, proxy=proxy)
     if first + behind > PORTS[1] + 1:
         raise UsageError(f"{place.node.name}: port {first} is too high: servers behind a proxy need the next one")
     return first if place.role == "proxy" else first + behind

@@ -98,7 +98,11 @@ def read(document: Located) -> WantedFleet:
     if not found:
         fail(document, "deployments", "has no deployment", hint="write one: NAME: {recipe: RECIPE}")
     deployments = tuple(_deployment(name, lines[name], one) for name, one in found.items())
-    name = deployment_name(document.file.rpartition("/")[2].partition(".")[0]) if written.name is None else _name(written.name)
+    name = (
+        deployment_name(document.file.rpartition("/")[2].partition(".")[0])
+        if written.name is None
+        else _name(written.name)
+    )
     return WantedFleet(document.file, deployments, name, _caches(written.caches) if written.caches else None)
 
 

@@ -12,20 +12,20 @@ Listening = tuple[str, str, int | None]
 """A node, the role of a member there and its port."""
 
 
-def places(members: Iterable[Listening]) -> frozenset[Place]:
-    """The ports that a deployment needs: a server behind a proxy also the one before, as if its proxy was there."""
-    found = [*members]
-    held = {(node, port) for node, _, port in found if port is not None}
-    return frozenset(held | set(first_ports(found).items()))
-
-
-def ports_for(name: str, held: Mapping[str, Iterable[Place]], before: Iterable[Listening]) -> Ports:
+def ports_for(name: str, held: Mapping[str, Iterable[Listening]], before: Iterable[Listening]) -> Ports:
     """What the others hold on each node, and the ports that this deployment had `before`.
 
-    `held` has the ports of all deployments by name.
+    `held` has the members of all deployments by name. A server behind a proxy also holds the port before its own, so
+    that a proxy has its place there, too.
     """
-    taken = grouped(place for other, found in held.items() if other != name for place in found)
-    return Ports({node: frozenset(ports) for node, ports in taken.items()}, first_ports(before))
+    others = [[*found] for other, found in held.items() if other != name]
+    used = [(node, port) for found in others for node, _, port in found if port is not None]
+    first = [place for found in others for place in first_ports(found).items()]
+    return Ports(_by_node([*used, *first]), _by_node(used), first_ports(before))
+
+
+def _by_node(places: Iterable[Place]) -> dict[str, frozenset[int]]:
+    return {node: frozenset(ports) for node, ports in grouped(places).items()}
 
 
 def first_ports(members: Iterable[Listening]) -> dict[str, int]:

@@ -104,8 +104,8 @@ def _left_nothing(
 ) -> Iterator[str]:
     """The deployments that runs were about which were cut off before they made a container."""
     there = {one.stored.deployment for one in everything}
-    cut = ((one.begin.deployment, one.nodes) for one in session.cut_off)
-    return (name for name, nodes in cut if name and name not in there and facts.keys() >= {*nodes})
+    cut = ((name, one.nodes) for one in session.cut_off for name in one.left)
+    return (name for name, nodes in cut if name not in there and facts.keys() >= {*nodes})
 
 
 def _tell(

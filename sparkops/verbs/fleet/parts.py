@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
-from sparkops.core.fleet.ports import Place, places, ports_for
+from sparkops.core.fleet.ports import Listening, ports_for
 from sparkops.core.situation import Situation
 from sparkops.phases.fleet import secret_of
 from sparkops.phases.prepare import API_KEY
@@ -47,22 +47,22 @@ class FleetPart:
 def parts_of(observed: Observed, session: Session, chosen: Selected) -> list[FleetPart]:
     """The deployments in the order of the file."""
     copies = {one.wanted.name: _ordered(one.wanted.name, observed) for one in observed.drafts}
-    held: dict[str, Iterable[Place]] = {one.title: places(one.stored.places) for one in observed.strangers}
+    held: dict[str, Iterable[Listening]] = {one.title: one.stored.places for one in observed.strangers}
     for name, before in observed.before.items():
         if name in copies:
-            held[name] = {place for place in places(before.stored.places) if place[0] in copies[name]}
+            held[name] = [one for one in before.stored.places if one[0] in copies[name]]
     found: dict[str, FleetPart] = {}
     for one in sorted(observed.drafts, key=lambda it: not it.wanted.has_port):  # what has no choice comes first
         part = found[one.wanted.name] = _part(one, copies[one.wanted.name], held, observed, session, chosen)
         members = part.situation.revision.members
-        held[part.name] = places((it.name, it.role, it.port) for it in members)
+        held[part.name] = [(it.name, it.role, it.port) for it in members]
     return [found[one.wanted.name] for one in observed.drafts]
 
 
 def _part(
     one: FleetDraft,
     nodes: Iterable[str],
-    held: Mapping[str, Iterable[Place]],
+    held: Mapping[str, Iterable[Listening]],
     observed: Observed,
     session: Session,
     chosen: Selected,

@@ -122,7 +122,7 @@ class _Writer:
         _, findings = rules.judge(free.unjudged, free.placement.shape, frozenset())
         allow = sorted({one.id for one in findings if one.action == "refuse"})
         options = replace(options, allow=frozenset(allow))
-        ports = None if port else Ports({}, first_ports(stored.places))
+        ports = None if port else Ports({}, kept=first_ports(stored.places))
         _, situation = observe(replace(options, alongside=not port), self.session, drafted(options, there), ports)
         return (replace(entry, keys={**entry.keys, "allow": allow}) if allow else entry), situation.revision
 

@@ -119,7 +119,7 @@ def _reasons(
         yield Unreachable.exit_code, f"{node} cannot be reached"
     for warning in found:
         if warning.node not in silent:
-            yield StepFailed.exit_code, f"warning {warning.id} on {warning.node}"
+            yield StepFailed.exit_code, f"warning {warning.id}" + (f" on {warning.node}" if warning.node else "")
     for run in session.cut_off:
         yield StepFailed.exit_code, f"run {run.begin.run} was cut off"
     if not unknown and not any(one.state == "serving" or EXIT_CODES[one.state] for one in looked):

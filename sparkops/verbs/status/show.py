@@ -32,7 +32,8 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for item in deployments:
         yield from _deployment(item, ink, unknown)
     for one in found:
-        yield f"{ink.warn('warning:')} {one['node']}: {one['text']} [{one['id']}]"
+        where = f"{one['node']}: " if one["node"] else ""
+        yield f"{ink.warn('warning:')} {where}{one['text']} [{one['id']}]"
         yield f"  {ink.bold('next:')} {one['next']}"
     told = {*unknown, *(one["node"] for one in found if one["id"] == "management")}
     rest = {node: reason for node, reason in (document.get("unreachable") or {}).items() if node not in told}
