@@ -31,6 +31,11 @@ class PastRun:
         return "cut off" if self.end is None else "ended"
 
     @property
+    def may_have_begun(self) -> frozenset[str]:
+        """The deployments of which it may have started a new revision."""
+        return self.left if self.begin.verb == "apply" else frozenset({self.begin.deployment})
+
+    @property
     def document(self) -> dict[str, Any]:
         """The run for JSON."""
         begin, end = self.begin, self.end

@@ -111,7 +111,7 @@ def _unproven(situation: Situation, session: Session) -> frozenset[str]:
 
     Not of one with a stopped container or with the note of a deploy that ended well, nor if nothing older is kept.
     """
-    cut = {(name, node) for run in session.cut_off for name in run.left for node in run.nodes}
+    cut = {(name, node) for run in session.cut_off for name in run.may_have_begun for node in run.nodes}
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     doubtful = {it for it, one in replaced.items() if {(one.deployment, m.name) for m in one.members} & cut}
     doubtful -= {load.revision for known in situation.facts.values() for load in loads(known)}
