@@ -66,6 +66,7 @@ def test_a_fleet_is_applied_changed_and_brought_back(eight):
     assert lab.starts().keys() == starts.keys(), "the file as before gives the containers as before"
     assert settled(lab)
 
+    starts = lab.starts()
     write(lab, {name: text for name, text in FLEET.items() if name != "twice"})
     assert [one["name"] for one in lab.json("apply")["ends"]] == ["twice"]
     assert serving(lab) == {*FLEET} - {"twice"}
