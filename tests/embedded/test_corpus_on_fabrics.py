@@ -46,7 +46,7 @@ def test_recipes_of_others_serve_with_their_sizes_and_over_a_ring_without_ray(la
     found = spanning(nodes)
     if not found:
         pytest.skip(f"no recipes in {CORPUS}")
-    lab = lab_with(nodes=nodes, fabric=fabric, speed=200.0)
+    lab = lab_with(nodes=nodes, fabric=fabric, speed=60.0)  # ranks wait 10 minutes for each other, so 10 s here
     served = 0
     for file, wanted in found.items():
         provide(lab, wanted)

@@ -33,6 +33,11 @@ def named(check: dict[str, Any]) -> set[str]:
     return {node for part in parts if " more" not in part for node in re.findall(r"node\d+", part)}
 
 
+def silent(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The check of pings by node, where it found some that got no answer."""
+    return {node["name"]: check for node in document["nodes"] for check in held(node["checks"]) if check["id"] == PINGS}
+
+
 def test_each_fault_in_a_crowd_is_found_on_its_node_by_its_check_and_by_no_other(lab_with):
     assert {fault: told for fault, told, _ in ROWS} == {
         fault: told for fault, told in FAULTS.items() if fault not in {*ONLY_WHILE_SERVING, *CABLES}
@@ -54,14 +59,15 @@ def test_each_fault_in_a_crowd_is_found_on_its_node_by_its_check_and_by_no_other
     }
     assert wrong == {}
     lossy = {node for node, fault in faulty.items() if fault in ("pings-lost", "big-pings-lost")}
-    silent = [
-        (node["name"], check) for node in document["nodes"] for check in held(node["checks"]) if check["id"] == PINGS
-    ]
-    assert lossy <= {name for name, _ in silent}
-    assert all(name in lossy or named(check) & lossy for name, check in silent), silent
+    first_look = silent(document)
+    assert lossy <= first_look.keys()
+    unexplained = {name for name, check in first_look.items() if name not in lossy and not named(check) & lossy}
     assert {check["id"] for check in held(document["cluster"])} <= set().union(*FOUND.values())
     assert lab.connections()[healthy] == 1
     assert [one.shown.split()[0] for one in lab.received() if one.node == healthy] == ["@facts", "@peers"]
+    if unexplained:  # on a busy machine a ping of so many may come too late, but hardly the same one twice
+        unexplained &= silent(lab.json("preflight", "--only", PINGS, code=None)).keys()
+    assert unexplained == set()
 
     for node, fault in faulty.items():
         lab.fault(node, fault, off=True)
