@@ -163,3 +163,39 @@ def test_what_does_not_change_is_not_judged(lab: Lab) -> None:
     write(lab, {"a": on(1), "b": on(2, seqs=4)})
     with lab.trouble("node1", "gpu-hangs"):
         lab.cli("apply", code=0)
+
+
+def test_what_only_an_earlier_version_left_is_no_change_of_the_deployment(lab: Lab) -> None:
+    write(lab, {"a": f"recipe: {GPT}, topology: cluster"})
+    lab.cli("apply", code=0)
+    lab.world.lose("node2")
+    lab.cli("apply", "--limit", "node1,node3,node4", code=0)
+    served = {one for one in lab.running() if one[0] != "node2"}
+    lab.world.heal("node2")
+    found = lab.json("diff")
+    assert [one["down"] for one in found["deployments"]] == [False]
+    lab.cli("apply", code=0)
+    assert lab.running() == served
+
+
+def test_a_node_that_is_away_is_named_before_a_place_that_is_missing(lab: Lab) -> None:
+    write(lab, {"a": on(1)})
+    lab.cli("apply", code=0)
+    lab.world.lose("node1")
+    ended = lab.cli("diff", code=4)
+    assert "node1" in ended.err
+    assert "take a deployment out of the fleet" not in ended.err
+
+
+def test_what_is_in_the_way_is_named(lab: Lab) -> None:
+    write(lab, {"a": on(1)})
+    lab.deploy("solo", "--name", "tmp", "--limit", "node1")
+    assert "stop tmp" in lab.cli("diff", code=3).err
+
+
+def test_the_history_of_an_apply_of_many_deployments_is_shown(lab: Lab) -> None:
+    write(lab, {name: on(at) for at, name in enumerate("abcd", 1)})
+    lab.cli("apply", code=0)
+    write(lab, {name: on(at, seqs=4) for at, name in enumerate("abcd", 1)})
+    lab.cli("apply", code=0)
+    assert [run["verb"] for run in lab.json("history", "--tail", "1")["runs"]] == ["apply"]

@@ -96,7 +96,12 @@ def read(document: Located) -> WantedFleet:
     found = written.deployments
     lines = schema.mapping(schema.mapping(document)["deployments"])
     if not found:
-        fail(document, "deployments", "has no deployment", hint="write one: NAME: {recipe: RECIPE}")
+        fail(
+            document,
+            "deployments",
+            "has no deployment",
+            hint="write one: NAME: {recipe: RECIPE}; to end all of it: `sparkops stop`",
+        )
     deployments = tuple(_deployment(name, lines[name], one) for name, one in found.items())
     name = (
         deployment_name(document.file.rpartition("/")[2].partition(".")[0])

@@ -61,7 +61,7 @@ def diff(stall: float, deadline: float, **given: Any) -> FleetOptions:
 @click.option(
     "--if-changed",
     is_flag=True,
-    help="Do nothing if git has FILE at the commit that was applied last (for cron or a timer).",
+    help="Do nothing if the commit of FILE's git repository is the one that was applied last (for cron).",
 )
 @click.option("--setup", is_flag=True, help="First get missing images and models (may take hours).")
 @STALL

@@ -47,7 +47,7 @@ def decide(
     """
     observed = observe_fleet(drafts, session, fleet.name)
     if error := no_place(observed):
-        raise error
+        raise session.lost.error or error  # a node that is away explains it
     parts = with_common_keys(parts_of(observed, session, chosen), session)
     ends, strays = _others(observed, parts, fleet.name)
     ours_to_change(one.stored for one in ends)

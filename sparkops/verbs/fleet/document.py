@@ -30,7 +30,7 @@ def changes(decided: Decided, fleet: str) -> dict[str, Any]:
 
 
 def _deployment(part: FleetPart, decided: Decided, fleet: str) -> dict[str, Any]:
-    s, before = part.situation, decided.observed.before.get(part.name)
+    s, before = part.situation, _before(part, decided)
     told = impact(s)
     was = before.stored if before else None
     moved = was is not None and part.changes and was.hash not in {stored.hash for _, stored, _ in s.replaced}
@@ -53,16 +53,24 @@ def _deployment(part: FleetPart, decided: Decided, fleet: str) -> dict[str, Any]
     }
 
 
+def _before(part: FleetPart, decided: Decided) -> DeployedRevision | None:
+    """What serves of it: the revision that is wanted, if that is there beside what an earlier one left."""
+    wanted = part.name, part.situation.revision.hash
+    here = (one for one in decided.observed.running if (one.stored.deployment, one.stored.hash) == wanted)
+    return next(here, decided.observed.before.get(part.name))
+
+
 def _down(part: FleetPart, before: DeployedRevision | None, decided: Decided) -> bool:
     """Whether it serves now and does not while its successor loads."""
     if before is None or not before.runs or not part.changes or impact(part.situation).in_turns:
         return False
-    again = any(part.situation.todo(member) == "restart" for member in part.situation.revision.members)
-    return bool(part.situation.replaced) or again or before in decided.order.first
+    todo = {part.situation.todo(member) for member in part.situation.revision.members}
+    stops = "restart" in todo or (part.situation.replaced and todo != {"keep"})
+    return bool(stops) or before in decided.order.first
 
 
 def _action(part: FleetPart, before: DeployedRevision | None) -> str:
-    """What happens to it: `none`, `new`, `move`, `change`, `restart` with another key, or `start`."""
+    """What happens to it: `none`, `new`, `move`, `change`, `cleanup`, `restart` with another key, or `start`."""
     if not part.changes:
         return "none"
     if before is None:
@@ -70,6 +78,8 @@ def _action(part: FleetPart, before: DeployedRevision | None) -> str:
     s = part.situation
     if _places(before.stored) != {(one.name, one.role) for one in s.revision.members}:
         return "move"
+    if all(s.todo(member) == "keep" for member in s.revision.members):
+        return "cleanup"
     if before.stored.hash != s.revision.hash or s.replaced:
         return "change"
     return "restart" if any(s.todo(member) == "restart" for member in s.revision.members) else "start"

@@ -51,7 +51,7 @@ def _deployment(draft: FleetDraft, one: Demand, observed: Observed) -> dict[str,
         "stays": bool(copies) and bool(one.keeps) and stay == one.most_kept,
         "copy_mib": sum(one.lacks.get(node, 0) for node in nodes),
         "problem": _problem(draft, one, without) if without else None,
-        "next": _next(draft, without) if without else None,
+        "next": _next(draft, without, observed) if without else None,
     }
 
 
@@ -66,7 +66,15 @@ def _problem(draft: FleetDraft, one: Demand, without: NoPlace) -> str:
     return f"needs {share:.2f} of the memory of {count} {'node' if count == 1 else 'nodes'}; no place was found"
 
 
-def _next(draft: FleetDraft, without: NoPlace) -> str:
+def _next(draft: FleetDraft, without: NoPlace, observed: Observed) -> str:
+    others = [one.stored for one in observed.strangers if one.nodes.intersection(draft.nodes)]
+    stops = [f"`sparkops stop {one.named_among(others)}`" for one in others]
+    if stops and without.reason in ("memory", "shared"):
+        return f"stop what is not of the fleet: {', '.join(dict.fromkeys(stops))}; or {_change(draft, without)}"
+    return _change(draft, without)
+
+
+def _change(draft: FleetDraft, without: NoPlace) -> str:
     where = draft.wanted.where
     if without.reason == "shared":
         return f"let it stand beside another one: alongside: true ({where})"

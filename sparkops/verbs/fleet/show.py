@@ -13,6 +13,7 @@ DONE = {
     "change": "replaced",
     "start": "started again",
     "restart": "restarted with another API key",
+    "cleanup": "what was left of an earlier version ended; it serves",
 }
 """What was done with a deployment, before its nodes."""
 
@@ -61,7 +62,9 @@ def differs(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """What was changed, and where each deployment serves."""
-    if not document.get("changed"):
+    if "deployments" not in document:
+        yield "This commit was applied already; the nodes were not looked at."
+    elif not document["changed"]:
         yield ink.good("The nodes serve what the file says: nothing to do.")
     for one in document.get("deployments", ()) if document.get("changed") else ():
         yield f"{ink.bold(one['name'])}: {DONE[one['action']]} on {_copies(one['copies'])}"
@@ -101,18 +104,16 @@ def _changes(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def _sentence(one: Document) -> str:
     where = _copies(one["copies"])
-    match one["action"]:
-        case "none":
-            return f"no change, on {where}"
-        case "new":
-            return f"new, on {where}: {one['recipe']} as {one['topology']}"
-        case "move":
-            return f"moves from {_copies(one['was'])} to {where}"
-        case "restart":
-            return f"restarts with another API key on {where}"
-        case "start":
-            return f"does not serve; starts again on {where}"
-    return f"changes on {where}"
+    told = {
+        "none": f"no change, on {where}",
+        "new": f"new, on {where}: {one['recipe']} as {one['topology']}",
+        "move": f"moves from {_copies(one['was'] or ())} to {where}",
+        "change": f"changes on {where}",
+        "cleanup": f"no change, on {where}; what is left of an earlier version ends",
+        "restart": f"restarts with another API key on {where}",
+        "start": f"does not serve; starts again on {where}",
+    }
+    return told[one["action"]]
 
 
 def _details(one: Document) -> Iterator[str]:

@@ -9,8 +9,8 @@ from sparkops.report.report import Report
 from sparkops.session.open import alone, opened, selected
 from sparkops.verbs.history.options import HistoryOptions
 
-LINES = 4
-"""Notes for each run: a run that locks a node in several sessions has more than two."""
+LINES = 20
+"""Notes for each run: one that locks a node in several sessions, or is about several deployments, has more than two."""
 
 
 def history(options: HistoryOptions, report: Report) -> Answer:
