@@ -122,6 +122,9 @@ class Revision:
         return container_name(self.deployment, member.role, self.hash)
 
 
+GATEWAY = "gateway"
+"""The `kind` of the revision of a fleet's endpoint: a proxy alone, whose servers are those of other deployments."""
+
 LONGEST_NAME = 120
 """Characters of a deployment's name: files on the nodes have it, with more, in names of at most 255 bytes."""
 

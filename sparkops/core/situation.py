@@ -293,7 +293,16 @@ class Situation:
 
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
-    """Every sparkops container with the revision in its labels, in the order of nodes."""
+    """Every container of a deployment with the revision in its labels, in the order of nodes."""
+    return [one for one in _labelled(facts) if not one[1].is_gateway]
+
+
+def gateways(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
+    """Every container of a fleet's endpoint, as `deployed`."""
+    return [one for one in _labelled(facts) if one[1].is_gateway]
+
+
+def _labelled(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
     nodes = _by_address(facts)
     return [
         (node, Stored(c.deployment or "?", c.hash or "", c.revision or {"schema": c.schema or 0}, nodes), c)

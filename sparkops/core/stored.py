@@ -13,7 +13,7 @@ from sparkops.core.facts.reading import mapping
 from sparkops.core.inventory import Node
 from sparkops.core.model_name import ModelName
 from sparkops.core.needs import further
-from sparkops.core.revision import SCHEMA, container_name
+from sparkops.core.revision import GATEWAY, SCHEMA, container_name
 from sparkops.core.topology import split
 from sparkops.core.utilization import UTILIZATION
 
@@ -86,6 +86,11 @@ class Stored:
     @property
     def kind(self) -> str:
         return str(self.data.get("kind", "chat"))
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is the endpoint of a fleet, and serves no model itself."""
+        return self.kind == GATEWAY
 
     @property
     def without_key(self) -> bool:

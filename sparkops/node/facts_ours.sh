@@ -65,6 +65,9 @@ state() {
         for path in "$ours"/key "$ours"/keys/*; do
             [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(printf %s "$body" | sha256sum)"; }
         done
+        for path in "$ours"/gateways/*/proxy.yml; do
+            [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$body"; }
+        done
         for path in "$ours"/images/*.graphs-hung; do
             [ ! -e "$path" ] || part "${path#"$ours"/}" 0 yes
         done

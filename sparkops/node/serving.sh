@@ -2,7 +2,7 @@
 # Does it serve? Asks what a client would ask and reports each answer; the first line is ready |
 # wait | never, with a reason.
 #
-#   serving --api URL --health PATH --model NAME [--kind chat|completion|embedding|score] [--key FILE]
+#   serving --api URL --health PATH --model NAME [--kind chat|completion|embedding|score|gateway] [--key FILE]
 #           [--container NAME] [--restarts N] [--ray N | --ranks N] [--seconds S]
 #
 # Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS` or
@@ -119,7 +119,9 @@ case $? in
 esac
 
 listed=no answered=none before=''
-if [ -z "$reason" ]; then
+# the endpoint of a fleet has no model of its own to ask for
+if [ "$kind" = gateway ] && [ -z "$reason" ]; then listed=yes answered=ok; fi
+if [ -z "$reason" ] && [ "$listed" = no ]; then
     lists_model || { another_key && lists_model; } || blame "the API does not list the model $model"
     [ -n "$reason" ] || listed=yes
 fi
@@ -128,7 +130,7 @@ fi
 said=$(
     [ "$ray" -eq 0 ] || ray_report &
     [ "$ranks" -eq 0 ] || ranks_report &
-    [ -n "$reason" ] || body | tr -d '\n' | {
+    [ -n "$reason" ] || [ "$answered" = ok ] || body | tr -d '\n' | {
         payload=$(cat)
         request "$seconds" -H 'Content-Type: application/json' -d "$payload" "$api$(path)"
     }
@@ -153,7 +155,7 @@ fi
 # Why nothing listens yet; a Ray that says nothing tells nothing.
 if [ "$status" = refused ] && [ -n "$report$met" ] && [ -n "$lacking" ]; then reason=$lacking; fi
 
-if [ -z "$reason" ]; then
+if [ -z "$reason" ] && [ "$answered" = none ]; then
     if printf '%s' "$detail" | counted; then
         answered=ok
     elif [ "$(counters)" != "$before" ]; then

@@ -1,9 +1,11 @@
 """LiteLLM in front of independent servers: its image, words, environment and configuration."""
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sparkops.core.endpoints import health_url
+from sparkops.core.endpoints import api_url, health_url
 from sparkops.core.revision import Member, Revision
 
 CONFIG_IN_CONTAINER = "/etc/sparkops/proxy.yml"
@@ -43,48 +45,76 @@ REQUEST_TIMEOUT = 3600
 STREAM_TIMEOUT = 600
 
 
-def words(member: Member) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Group:
+    """A model name that clients ask for, and the servers behind it, by name, with the API key that they are sent.
+
+    The servers know the model as `served`.
+    """
+
+    name: str
+    served: str
+    servers: Mapping[str, str]
+    key: str
+
+
+def words(member: Member, config: str = CONFIG_IN_CONTAINER) -> tuple[str, ...]:
     """The entry script's arguments."""
     listen = ("--host", "0.0.0.0", "--port", str(member.port))
-    return ("proxy", "--health", health_url(member), "--", "litellm", "--config", CONFIG_IN_CONTAINER, *listen)
+    return ("proxy", "--health", health_url(member), "--", "litellm", "--config", config, *listen)
 
 
 def config(revision: Revision) -> str:
-    """The configuration as JSON, which LiteLLM reads as YAML. Keys stay in the environment.
+    """The configuration for the servers of this revision. Keys stay in the environment."""
+    servers = {one.name: api_url(one) for one in revision.engines if one.port is not None}
+    key, check = ("none", "anyone") if revision.without_key else ("os.environ/VLLM_API_KEY", "check")
+    return configured([Group(revision.served, revision.served, servers, key)], f"sparkops_auth.{check}")
+
+
+def configured(groups: Iterable[Group], check: str, further: Mapping[str, Any] | None = None) -> str:
+    """The configuration as JSON, which LiteLLM reads as YAML. `check` is the function that judges API keys.
 
     `simple-shuffle`, since the published comparison of 2x-solo has `least-busy` never best. It draws anew for every
     retry and may draw the server that is down each time, so each server is also a group of its own to fall back to.
     """
-    served = revision.served
-    servers = [one for one in revision.engines if one.port is not None]
-    alone = [_server(revision, server, f"{served}@{server.name}") for server in servers]
-    together = [_server(revision, server, served) for server in servers]
     router = {"routing_strategy": "simple-shuffle", "num_retries": 2, "allowed_fails": 1, "cooldown_time": 5}
+    several = list(groups)
+    together = [_server(one, name, one.name) for one in several for name in one.servers]
+    alone = [_server(one, name, _alone(one, name)) for one in several for name in one.servers]
     return json.dumps(
         {
+            **(further or {}),
             "model_list": [*together, *alone],
             "router_settings": {
                 **router,
-                "fallbacks": [{served: [one["model_name"] for one in alone]}],
+                "fallbacks": [{one.name: [_alone(one, name) for name in one.servers]} for one in several],
                 "timeout": REQUEST_TIMEOUT,
                 "stream_timeout": STREAM_TIMEOUT,
             },
             "litellm_settings": {"drop_params": True, "telemetry": False},
-            "general_settings": {"custom_auth": f"sparkops_auth.{'anyone' if revision.without_key else 'check'}"},
+            "general_settings": {
+                "custom_auth": check,
+                # Newer versions of LiteLLM do not start without a master key, although the check is in force.
+                "dangerously_permit_weak_or_unset_master_key": True,
+            },
         },
         indent=1,
     )
 
 
-def _server(revision: Revision, server: Member, group: str) -> dict[str, Any]:
+def _alone(group: Group, server: str) -> str:
+    return f"{group.name}@{server}"
+
+
+def _server(group: Group, server: str, called: str) -> dict[str, Any]:
     return {
-        "model_name": group,
+        "model_name": called,
         "litellm_params": {
-            "model": f"hosted_vllm/{revision.served}",
-            "api_base": f"http://{server.address}:{server.port}/v1",
-            "api_key": "none" if revision.without_key else "os.environ/VLLM_API_KEY",
+            "model": f"hosted_vllm/{group.served}",
+            "api_base": f"{group.servers[server]}/v1",
+            "api_key": group.key,
             "timeout": REQUEST_TIMEOUT,
             "stream_timeout": STREAM_TIMEOUT,
         },
-        "model_info": {"id": server.name if group == revision.served else group},
+        "model_info": {"id": server if called == group.name else called},
     }

@@ -7,7 +7,8 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
 from sparkops.core.situation import Choices, Situation, state_dir
 from sparkops.node_commands import scripts
-from sparkops.phases import PHASES, parts
+from sparkops.phases import PHASES, gateway, parts
+from sparkops.phases.gateway import Gateway
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
 from sparkops.phases.parts import DeployedRevision
@@ -34,34 +35,54 @@ class FleetPlan:
         return replace(self.change, phases=(*self.change.phases, *self.rest.phases))
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """The endpoint that the fleet is to have, if any, and those of it that end."""
+
+    wanted: Gateway | None = None
+    ends: tuple[DeployedRevision, ...] = ()
+
+
 def compile_fleet(
-    situations: Sequence[Situation], order: Rounds, facts: Mapping[str, Facts], addresses: Mapping[str, str]
+    situations: Sequence[Situation],
+    order: Rounds,
+    facts: Mapping[str, Facts],
+    addresses: Mapping[str, str],
+    endpoint: Endpoint,
 ) -> FleetPlan:
     """The plan for all deployments (`situations`) in this order; `addresses` are those of all nodes, by name.
 
-    What can fail without harm to what serves comes first. What serves already is only asked, at last.
+    What can fail without harm to what serves comes first. What serves already is only asked, at last. Clients of the
+    endpoint are routed to the new places when all serves there, before the old ones end.
     """
     kept, changing = ([one for one in situations if serves(one) is it] for it in (True, False))
     ends, choices = (*order.first, *order.last), situations[0].choices
     phases: dict[str, Iterable[Step]] = {
         name: _all(name, changing) for name in ("make directories", "write the proxy's configuration")
     }
+    front = endpoint.wanted
+    phases["start the fleet's endpoint"] = gateway.start(front, facts) if front and not front.routed else ()
     count = len(order.rounds)
-    for number, one in enumerate(order.rounds, 1):
-        named = _round(one, facts, choices)
+    for number, turn in enumerate(order.rounds, 1):
+        named = _round(turn, facts, choices)
         phases |= {numbered(name, number, count) if count > 1 else name: steps for name, steps in named.items()}
     phases["ask the endpoint"] = _all("ask the endpoint", changing)
+    phases["route the clients"] = gateway.configure(front) if front and front.runs else ()
+    phases["ask the fleet's endpoint"] = gateway.ask(front, facts) if front and not front.routed else ()
     away = [note for one in ends for note in leave_notes(facts, one.stored)]
     phases["note what is out of reach"] = [*_all("note what is out of reach", changing), *away]
     names = {one.revision.deployment for one in situations}
     moved = [one for one in ends if one.stored.deployment in names]
     rest: dict[str, Iterable[Step]] = {
-        "stop what the fleet no longer has": _ended(order.last, facts, choices),
+        "stop what the fleet no longer has": [*_ended(order.last, facts, choices), *gateway.end(endpoint.ends, facts)],
         "settle": [*_all("settle", changing), *_removed(moved, facts)],
         **{f"{name} that stay": _all(name, kept) for name in ("wait for the engines", "ask the engines")},
         "ask the endpoints that stay": _all("ask the endpoint", kept),
+        "wait for the fleet's endpoint": gateway.load(front) if front and front.routed else (),
+        "ask the fleet's endpoint": gateway.ask(front, facts) if front and front.routed else (),
     }
-    wanted = {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
+    wanted = {(front.member.name, front.name)} if front else set()
+    wanted |= {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
     gone = [*(f"{stored.deployment} {stored.hash[:8]}" for s in situations for _, stored, _ in s.replaced)]
     replaces = ", ".join(sorted({*gone, *(one.title for one in ends)})) or None
     whole = (*compile_orphans(facts, addresses, wanted), *filled(phases))

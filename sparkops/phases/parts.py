@@ -7,7 +7,7 @@ from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.revision import Member
-from sparkops.core.situation import Choices, deployed, key_path, reads_home_key, state_dir
+from sparkops.core.situation import Choices, deployed, gateways, key_path, reads_home_key, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
 from sparkops.phases.steps import step
@@ -76,9 +76,23 @@ class DeployedRevision:
 
 
 def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
-    """All revisions on the nodes, running or stopped, in the order of nodes."""
+    """All revisions of deployments on the nodes, running or stopped, in the order of nodes."""
+    return _grouped(deployed(facts))
+
+
+def deployed_gateways(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
+    """The endpoints of fleets on the nodes, running or stopped."""
+    return _grouped(gateways(facts))
+
+
+def all_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
+    """Those of deployments, then the endpoints of fleets."""
+    return (*deployed_revisions(facts), *deployed_gateways(facts))
+
+
+def _grouped(containers: Iterable[tuple[str, Stored, Container]]) -> tuple[DeployedRevision, ...]:
     found: dict[tuple[str, str], tuple[Stored, list[tuple[str, Container]]]] = {}
-    for node, stored, container in deployed(facts):
+    for node, stored, container in containers:
         _, parts = found.setdefault((stored.deployment, stored.hash), (stored, []))
         parts.append((node, container))
     return tuple(DeployedRevision(stored, tuple(parts)) for stored, parts in found.values())
@@ -143,7 +157,7 @@ def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterat
     """A short request to every API that clients use."""
     for front in stored.fronts:
         wait = await_answer(question(facts, stored, front), choices)
-        title = f"ask {stored.served} at {api_url(front)}"
+        title = f"ask {stored.served or stored.deployment} at {api_url(front)}"
         yield step(f"ask.{front.name}.{stored.container(front)}", front.name, title, wait)
 
 

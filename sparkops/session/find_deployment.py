@@ -3,7 +3,8 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkops.core.facts import Facts, Lock
+from sparkops.core.facts import Facts, Left, Lock
+from sparkops.core.fleet.routes import folder, routed
 from sparkops.core.history import unfinished_restarts
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
@@ -12,7 +13,7 @@ from sparkops.files import deployments
 from sparkops.files.recipes import recipe_names
 from sparkops.phases.beside import half_replaced
 from sparkops.phases.orphans import left_over
-from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_gateways, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
 
@@ -44,6 +45,14 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
             found.append(revision)
             newer.append(revision)
     return found
+
+
+def gateways_on(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
+    """The endpoints of fleets on these nodes: all that run, and of each fleet what was stopped last."""
+    wanted = set(nodes)
+    here = [one for one in deployed_gateways(facts) if wanted & one.nodes]
+    newest = {one.stored.deployment: one for one in sorted(here, key=lambda one: (one.runs, one.served_until))}
+    return [one for one in here if one.runs or one is newest[one.stored.deployment]]
 
 
 def _same_place(one: DeployedRevision, other: DeployedRevision) -> bool:
@@ -89,6 +98,8 @@ def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) ->
 
     Its labels have the name of the recipe. For one of a file, only the nodes' histories have the path.
     """
+    if stored.is_gateway:
+        return "start it again: `sparkops apply`"
     if "/" not in stored.recipe and stored.recipe not in recipe_names():
         return "deploy it again, with the command that `sparkops history` shows"
     nodes = {member.name for member in stored.members}
@@ -122,6 +133,22 @@ def front_of(revision: DeployedRevision) -> StoredMember:
     if not revision.stored.fronts:
         raise Refused(f"{revision.title}: its container labels name no endpoint", hint="see them: `docker inspect`")
     return revision.stored.fronts[0]
+
+
+def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
+    """The endpoint of the fleet that this deployment is a part of, if that runs and routes its model."""
+    fleets = {container.fleet for _, container in revision.parts} - {""}
+    for one in gateways_on(facts, session.names):
+        of = {container.fleet for _, container in one.running}
+        if of & fleets and revision.stored.served in routed_by(one.stored, facts):
+            return one.stored.fronts[0]
+    return None
+
+
+def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> list[str]:
+    """The model names that the endpoint of a fleet routes, as its node has them."""
+    states = (facts[one.name].state for one in gateway.members if one.name in facts)
+    return [name for it in states if isinstance(it, Left) for name in routed(it.gateways.get(folder(gateway), ""))]
 
 
 def ours_to_change(revisions: Iterable[Stored]) -> None:
@@ -184,7 +211,7 @@ def lock_for(session: Session, name: str | None) -> None:
     if name is not None:
         away = AwayNodes(session.away)
         facts = session.what_runs()
-        everything = deployed_revisions(facts)
+        everything = all_revisions(facts)
         session.deployment = next((one.stored.deployment for one in everything if one.stored.answers_to(name)), name)
         if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
             on_selected(session, everything, name)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from sparkops.core.plan import Command, Result, Script, Word
+from sparkops.core.revision import GATEWAY
 from sparkops.testing.engine import Engine, SimulatedContainer
 from sparkops.testing.hub import SimulatedHub, commit_of
 
@@ -167,9 +168,23 @@ class SimulatedNode:
         one = self.listening(port)
         if one is None or not one.up:
             return False
+        if _revision(one)["kind"] == GATEWAY:
+            return True
         if one.labels.get("sparkops.role") == "proxy":
             return any(self._routes(one, member) for member in _revision(one)["members"] if member["role"] != "proxy")
         return self._complete(one)
+
+    def routes(self, url: str, model: str) -> bool:
+        """Whether the endpoint of a fleet would answer there to a request for a model; else, or for no model, True."""
+        parts = urlsplit(url)
+        there = self.neighbours.get(parts.hostname or "")
+        front = there.listening(parts.port or 80) if there else None
+        if there is None or front is None or _revision(front)["kind"] != GATEWAY or not model:
+            return True
+        folder = f"{there.state_dir}/gateways/{front.labels['sparkops.deployment']}-{front.labels['sparkops.hash'][:8]}"
+        entries = json.loads(there.files[f"{folder}/proxy.yml"])["model_list"]
+        servers = [one["litellm_params"]["api_base"] for one in entries if one["model_name"] == model]
+        return any(self.answers(one) for one in servers)
 
     def _routes(self, proxy: SimulatedContainer, member: Mapping[str, Any]) -> bool:
         """Whether a server at this address of the proxy's list has its model, whatever revision it is of."""

@@ -130,7 +130,7 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
             return said(_SILENT[one.silent])
         if one.up and one.boot.refuses:
             return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
-    if node.answers(options["--api"]):
+    if node.answers(options["--api"]) and node.routes(options["--api"], options["--model"]):
         ray = options.get("--ray", "0")
         told = (f"ray {ray} {ray}\n" if ray != "0" else "") + _ranks(node, options)
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + told)

@@ -69,7 +69,7 @@ NOUNS = {
     "fabric": {"deploy", "preflight"},
     "jobs": {"status"},
     "topologies": {"bench", "deploy"},
-    "fleet": {"cache", "deploy", "setup"},
+    "fleet": {"cache", "deploy", "image", "setup"},
     "preflight": {"deploy"},
     "play": {"deploy"},
     "setup": {"fleet"},

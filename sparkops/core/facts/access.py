@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkops.core.facts.raw import Probe, Unread, parts
@@ -11,6 +11,7 @@ from sparkops.core.facts.reading import lines, number, pairs
 from sparkops.core.notes import NodeHistory, notes
 
 _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
+_GATEWAY = re.compile(r"gateways/[^/]+/proxy\.yml")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class JobFact:
 class Left:
     """Content of sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read.
 
-    `graphs_hung` are the IDs of images with which CUDA graphs hung.
+    `graphs_hung` are the IDs of images with which CUDA graphs hung; `gateways` are the configurations of fleets'
+    endpoints by the name of their folder.
     """
 
     orphans: tuple[Orphan, ...]
@@ -95,6 +97,7 @@ class Left:
     keys: Mapping[str, str]
     manifest: str | None
     graphs_hung: tuple[str, ...] = ()
+    gateways: Mapping[str, str] = field(default_factory=dict)
 
 
 def user(text: str) -> User:
@@ -157,6 +160,7 @@ def left(text: str) -> Left:
         keys={part.name.removeprefix("keys/"): part.text.split()[0] for part in keys if part.text.strip()},
         manifest=next((part.text for part in found if part.name == "manifest"), None),
         graphs_hung=tuple(f"sha256:{image[1]}" for part in found if (image := _HUNG.fullmatch(part.name))),
+        gateways={part.name.split("/")[1]: part.text for part in found if _GATEWAY.fullmatch(part.name)},
     )
 
 

@@ -1,11 +1,12 @@
 """`fleet.yml`: the deployments that a fleet is to have, as their owner wrote them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkops.core import schedule, schema, topology
+from sparkops.core.fleet.routes import USUAL_PORT, gateway_name
 from sparkops.core.recipe import PORTS
 from sparkops.core.revision import deployment_name
 from sparkops.core.schedule import Schedule
@@ -41,12 +42,35 @@ class CachesEntry:
 
 
 @dataclass(frozen=True)
+class EndpointEntry:
+    """One address for all deployments. `names` are further model names, each for a deployment of the file."""
+
+    node: Located
+    port: Located | None = None
+    names: Mapping[str, Located] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class FleetFile:
     """The content of a fleet's file."""
 
     deployments: Mapping[str, DeploymentEntry]
     name: Located | None = None
+    endpoint: EndpointEntry | None = None
     caches: CachesEntry | None = None
+
+
+@dataclass(frozen=True)
+class WantedEndpoint:
+    """Where one proxy listens for all deployments. `where` is its place in the file.
+
+    `names` are further model names, each with the name of a deployment.
+    """
+
+    where: str
+    node: str
+    port: int
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -80,13 +104,14 @@ class FleetDeployment:
 class WantedFleet:
     """The deployments of one file, in its order.
 
-    `name` tells fleets on the same nodes apart; by default it is that of the file. `caches` is when each
-    node drops its page cache; None leaves that as it is.
+    `name` tells fleets on the same nodes apart; by default it is that of the file. Without an `endpoint`, each
+    deployment has only its own address. `caches` is when each node drops its page cache; None leaves that as it is.
     """
 
     source: str
     deployments: tuple[FleetDeployment, ...]
     name: str
+    endpoint: WantedEndpoint | None = None
     caches: Schedule | None = None
 
 
@@ -108,11 +133,27 @@ def read(document: Located) -> WantedFleet:
         if written.name is None
         else _name(written.name)
     )
-    return WantedFleet(document.file, deployments, name, _caches(written.caches) if written.caches else None)
+    endpoint = None if written.endpoint is None else _endpoint(written.endpoint, list(found), name)
+    return WantedFleet(document.file, deployments, name, endpoint, _caches(written.caches) if written.caches else None)
 
 
 def _name(written: Located) -> str:
     return _usable(written, "name", schema.text(written, "name") or fail(written, "name", "needs a value"))
+
+
+def _endpoint(entry: EndpointEntry, deployments: Sequence[str], fleet: str) -> WantedEndpoint:
+    node = schema.text(entry.node, "endpoint.node") or fail(entry.node, "endpoint.node", "needs a value")
+    port = schema.integer(entry.port, "endpoint.port", *PORTS) if entry.port else USUAL_PORT
+    names: dict[str, str] = {}
+    for name, written in entry.names.items():
+        path = f"endpoint.names.{name}"
+        names[name] = schema.text(written, path)
+        if names[name] not in deployments:
+            hint = f"the deployments of this file are {', '.join(deployments)}"
+            fail(written, path, f"there is no deployment {names[name]}", hint=hint)
+    if gateway_name(fleet) in deployments:
+        fail(entry.node, "endpoint", f"the endpoint is called {gateway_name(fleet)}, as a deployment of this file")
+    return WantedEndpoint(entry.node.where, node, port, names)
 
 
 def _caches(entry: CachesEntry) -> Schedule:

@@ -15,7 +15,7 @@ from sparkops.phases import parts
 from sparkops.phases.beside import in_the_way, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.orphans import compile_orphans, left_over
-from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
 from sparkops.phases.restart import compile_restart, restart_turns
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
@@ -50,7 +50,7 @@ def start(options: StartOptions, report: Report) -> Answer:
 
 def _start(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
-    require_for(session, deployed_revisions(facts), filter(None, [options.deployment]))
+    require_for(session, all_revisions(facts), filter(None, [options.deployment]))
     targets = _to_start(session, facts, options.deployment)
     ours_to_change(one.stored for one in targets)
     targets = _able(session, facts, targets)
@@ -150,7 +150,7 @@ def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:
 
 def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) -> list[DeployedRevision]:
     """Return what was stopped last and can run now, else what runs already; raises Refused."""
-    everything = deployed_revisions(facts)
+    everything = all_revisions(facts)
     here = on_selected(session, everything, name)
     stopped = [one for one in here if one.kept and all(member.name in session.away for member in one.missing)]
     running = [one for one in everything if one.runs and not left_over(facts, one)]

@@ -11,7 +11,7 @@ from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import in_the_way
 from sparkops.phases.kept import compile_stop
 from sparkops.phases.orphans import compile_orphans, left_over
-from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -36,7 +36,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
 
 def _stop(options: StopOptions, session: Session) -> Answer:
     facts = session.what_runs()
-    chosen = on_selected(session, deployed_revisions(facts), options.deployment)
+    chosen = on_selected(session, all_revisions(facts), options.deployment)
     targets = [one for one in chosen if (options.remove or _stops(one)) and _meant(options, one)]
     ours_to_change(target.stored for target in targets)
     kept = [] if options.remove else [one for one in targets if all(m.name not in facts for m in one.missing)]

@@ -26,6 +26,7 @@ from sparkops.verbs.deploy.confirm import doubts
 from sparkops.verbs.fleet.decide import Decided, decide
 from sparkops.verbs.fleet.demands import drafts_of
 from sparkops.verbs.fleet.document import changes
+from sparkops.verbs.fleet.gateway import get_image
 from sparkops.verbs.fleet.keys import secrets_of
 from sparkops.verbs.fleet.options import FleetOptions
 from sparkops.verbs.fleet.parts import FleetPart
@@ -63,6 +64,7 @@ def apply(options: FleetOptions, report: Report) -> Answer:
         if options.setup:
             first = decide(fleet, drafts, session, chosen, setup=True)
             got = [text for part in first.parts for text in provision.get(part.draft, session, options.access)]
+            got += get_image(first.endpoint, session)
         session.lock(session.names)
         decided = decide(fleet, drafts, session, chosen)
         while session.lock(step.node for step in decided.plan.whole.steps):
@@ -126,7 +128,7 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
     Returns the error of what was left to do when all that changes served.
     """
     changing = [part for part in decided.parts if part.changes]
-    session.secrets |= secrets_of(decided.parts, decided.plan.whole, session)
+    session.secrets |= secrets_of(decided.parts, decided.plan.whole, decided.endpoint.wanted, session)
     session.report.hide(*session.secrets.values())
     for part in changing:
         for finding in part.findings:

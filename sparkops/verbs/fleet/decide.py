@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.facts import Container
 from sparkops.core.fleet.fleet_file import WantedFleet
+from sparkops.core.proxy_image import called
 from sparkops.core.stored import Stored
-from sparkops.phases.fleet import FleetPlan, compile_fleet
+from sparkops.phases.fleet import Endpoint, FleetPlan, compile_fleet
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.rounds import Rounds, in_rounds
 from sparkops.phases.sudo import with_sudo
@@ -15,6 +16,7 @@ from sparkops.session.open import Selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.schedule import is_set
 from sparkops.verbs.fleet.demands import FleetDraft
+from sparkops.verbs.fleet.gateway import endpoint_of, image_of, node_of, refuse
 from sparkops.verbs.fleet.judge import judged
 from sparkops.verbs.fleet.keys import with_common_keys
 from sparkops.verbs.fleet.observe import Observed, observe_fleet, started_by
@@ -26,7 +28,7 @@ from sparkops.verbs.fleet.places import no_place
 class Decided:
     """The plan of a fleet. `ends` is what it stops for good, `strays` is what serves beside the fleet.
 
-    `caches` are the nodes whose page-cache schedule is not that of the file.
+    `endpoint` is the one address of all. `caches` are the nodes whose page-cache schedule is not that of the file.
     """
 
     observed: Observed
@@ -34,6 +36,7 @@ class Decided:
     ends: tuple[DeployedRevision, ...]
     strays: tuple[DeployedRevision, ...]
     order: Rounds
+    endpoint: Endpoint
     plan: FleetPlan
     caches: tuple[str, ...]
 
@@ -45,21 +48,26 @@ def decide(
 
     With `setup`, images and models may be missing.
     """
-    observed = observe_fleet(drafts, session, fleet.name)
+    front = fleet.endpoint and node_of(fleet.endpoint, session)
+    images = [called(image_of(front))] if front else []
+    observed = observe_fleet(drafts, session, fleet.name, images=images)
     if error := no_place(observed):
         raise session.lost.error or error  # a node that is away explains it
-    parts = with_common_keys(parts_of(observed, session, chosen), session)
+    taken = (front.name, fleet.endpoint.port) if front and fleet.endpoint else None
+    parts = with_common_keys(parts_of(observed, session, chosen, taken), session, one_address=front is not None)
     ends, strays = _others(observed, parts, fleet.name)
     ours_to_change(one.stored for one in ends)
     parts = judged(_together(parts, ends, observed, fleet.name), setup=setup)
+    endpoint = endpoint_of(fleet, parts, observed.facts, session)
+    refuse(fleet, endpoint, parts, setup=setup)
     situations = [one.situation for one in parts]
     order = in_rounds(situations, ends)
     addresses = {node.name: node.address for node in session.inventory.nodes}
-    plan = compile_fleet(situations, order, observed.facts, addresses)
+    plan = compile_fleet(situations, order, observed.facts, addresses, endpoint)
     plan = FleetPlan(with_sudo(plan.change, session.sudo), with_sudo(plan.rest, session.sudo))
     there = {node: observed.facts[node] for node in session.names if node in observed.facts}
     caches = tuple(node for node, known in there.items() if fleet.caches and not is_set(known, fleet.caches))
-    return Decided(observed, tuple(parts), tuple(ends), tuple(strays), order, plan, caches)
+    return Decided(observed, tuple(parts), tuple(ends), tuple(strays), order, endpoint, plan, caches)
 
 
 def _others(

@@ -1,5 +1,6 @@
 """What a fleet's plan changes, as a document: for each deployment, and for what else serves."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from sparkops.core.impact import for_clients, impact
@@ -11,6 +12,7 @@ from sparkops.session.find_deployment import name_or_hash
 from sparkops.verbs.deploy.document import endpoints
 from sparkops.verbs.deploy.provision import lacking
 from sparkops.verbs.fleet.decide import Decided
+from sparkops.verbs.fleet.gateway import endpoint_document
 from sparkops.verbs.fleet.observe import started_by
 from sparkops.verbs.fleet.parts import FleetPart
 
@@ -18,13 +20,15 @@ from sparkops.verbs.fleet.parts import FleetPart
 def changes(decided: Decided, fleet: str) -> dict[str, Any]:
     """The difference between the nodes and the file, as `diff` and `apply` tell it."""
     deployments = [_deployment(part, decided, fleet) for part in decided.parts]
-    gets = any(one["gets"] for one in deployments)
+    endpoint = endpoint_document(decided.endpoint)
+    gets = any(one["gets"] for one in (*deployments, *filter(None, [endpoint])))
     return {
         "id": None if gets else decided.plan.whole.id,
         "changed": decided.plan.whole.changes or gets or bool(decided.caches),
         "deployments": deployments,
-        "ends": [_ends(one, decided) for one in decided.ends],
+        "ends": [*(_ends(one, decided) for one in decided.ends), *_ending_gateways(decided)],
         "strays": [_stray(one, decided) for one in decided.strays],
+        "endpoint": endpoint,
         "caches": list(decided.caches),
     }
 
@@ -92,6 +96,13 @@ def _places(stored: Stored) -> set[tuple[str, str]]:
 def _ends(one: DeployedRevision, decided: Decided) -> dict[str, Any]:
     moved = any(one.stored.deployment == part.name for part in decided.parts)
     return {**_other(one), "why": "moved" if moved else "not in the file"}
+
+
+def _ending_gateways(decided: Decided) -> Iterator[dict[str, Any]]:
+    """The endpoints that end; one whose successor takes its place is told of there."""
+    wanted = decided.endpoint.wanted
+    for one in (it for it in decided.endpoint.ends if it.runs and not (wanted and it in wanted.in_the_way)):
+        yield {**_other(one), "why": "moved" if wanted else "not in the file"}
 
 
 def _stray(one: DeployedRevision, decided: Decided) -> dict[str, Any]:

@@ -5,22 +5,23 @@ from dataclasses import replace
 
 from sparkops.core.plan import Plan
 from sparkops.phases.fleet import secret_of
-from sparkops.session.api_key import new_key, old_keys, own_key
+from sparkops.phases.gateway import CONFIG, NEW_KEY, Gateway
+from sparkops.session.api_key import digest, new_key, old_keys, own_key
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.parts import FleetPart
 
-NEW = "new"
-"""The digest of a key that is still to be made."""
 
+def with_common_keys(parts: Sequence[FleetPart], session: Session, *, one_address: bool) -> list[FleetPart]:
+    """The parts with the key of their group: one that was given, else one that is there, else that of the fleet.
 
-def with_common_keys(parts: Sequence[FleetPart], session: Session) -> list[FleetPart]:
-    """The parts with the key of their group: one that was given, else one that is there, else that of the fleet."""
+    With `one_address`, those that serve one model name also have one key, because they answer in turn.
+    """
     found: dict[str, FleetPart] = {}
-    theirs = [one.situation.key_digest for one in parts if one.situation.key_digest not in ("", NEW)]
-    for group in _groups([one for one in parts if not one.situation.revision.without_key]):
+    theirs = [one.situation.key_digest for one in parts if one.situation.key_digest not in ("", NEW_KEY)]
+    for group in _groups([one for one in parts if not one.situation.revision.without_key], one_address=one_address):
         told = {session.secrets.get(secret_of(one.name).name): one.situation.key_digest for one in group}
         text = next(filter(None, told), None)
-        digest = told[text] if text else next(filter(None, (*_there(group), *theirs)), NEW)
+        digest = told[text] if text else next(filter(None, (*_there(group), *theirs)), NEW_KEY)
         for one in group:
             if text:
                 session.secrets[secret_of(one.name).name] = text
@@ -28,9 +29,14 @@ def with_common_keys(parts: Sequence[FleetPart], session: Session) -> list[Fleet
     return [found.get(one.name, one) for one in parts]
 
 
-def secrets_of(parts: Iterable[FleetPart], plan: Plan, session: Session) -> dict[str, str]:
-    """The keys that the plan's steps name. Deployments that have none yet get the same new one."""
+def secrets_of(parts: Iterable[FleetPart], plan: Plan, front: Gateway | None, session: Session) -> dict[str, str]:
+    """What the plan's steps name: keys, and a configuration of the endpoint with the digest of a new key.
+
+    Deployments that have no key yet get the same new one.
+    """
     fresh, found = new_key(), dict[str, str]()
+    if front and front.has_new_key:
+        found[CONFIG.name] = front.config.replace(f'"{NEW_KEY}":', f'"{digest(fresh)}":')
     for part in (one for one in parts if one.changes and not one.situation.revision.without_key):
         facts, name = part.situation.facts, secret_of(part.name).name
         found |= old_keys(session, facts, plan)
@@ -47,10 +53,15 @@ def _there(group: Sequence[FleetPart]) -> list[str]:
     return [part.situation.facts[node].key_digest for part, node in fronts]
 
 
-def _groups(parts: Iterable[FleetPart]) -> list[list[FleetPart]]:
-    """The parts that share nodes, directly or through others."""
+def _groups(parts: Iterable[FleetPart], *, one_address: bool) -> list[list[FleetPart]]:
+    """The parts that share nodes, or with `one_address` a model name, directly or through others."""
+
+    def near_to(one: FleetPart, other: FleetPart) -> bool:
+        named = one_address and one.situation.revision.served == other.situation.revision.served
+        return named or bool(one.nodes & other.nodes)
+
     groups: list[list[FleetPart]] = []
     for part in parts:
-        near = [group for group in groups if any(part.nodes & other.nodes for other in group)]
+        near = [group for group in groups if any(near_to(part, other) for other in group)]
         groups = [group for group in groups if group not in near] + [[*(one for it in near for one in it), part]]
     return groups

@@ -39,11 +39,16 @@ class Observed:
     strangers: tuple[DeployedRevision, ...]
 
 
-def observe_fleet(drafts: Sequence[FleetDraft], session: Session, name: str, only: Sequence[str] = ()) -> Observed:
-    """Read the nodes and place the deployments on the selected ones. `only` names the probes; none: all."""
-    images = dict.fromkeys(image for one in drafts for image in one.draft.asked)
+def observe_fleet(
+    drafts: Sequence[FleetDraft], session: Session, name: str, only: Sequence[str] = (), images: Sequence[str] = ()
+) -> Observed:
+    """Read the nodes and place the deployments on the selected ones.
+
+    `only` names the probes; none: all. `images` are further ones to look for.
+    """
+    wanted = dict.fromkeys((*(image for one in drafts for image in one.draft.asked), *images))
     models = dict.fromkeys(need.name.model for one in drafts for need in needs.models(one.settings))
-    facts = session.containers(session.facts(images=tuple(images), models=(NO_MODEL, *models), only=only))
+    facts = session.containers(session.facts(images=tuple(wanted), models=(NO_MODEL, *models), only=only))
     usable = {node: facts[node] for node in session.names if node in facts and facts[node].memory.total_kib}
     for node in session.names:
         if node in facts and node not in usable:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
-from sparkops.core.fleet.ports import Listening, ports_for
+from sparkops.core.fleet.ports import Listening, Place, ports_for
+from sparkops.core.revision import GATEWAY
 from sparkops.core.situation import Situation
 from sparkops.phases.fleet import secret_of
 from sparkops.phases.prepare import API_KEY
@@ -44,10 +45,11 @@ class FleetPart:
         return frozenset(member.name for member in self.situation.revision.members)
 
 
-def parts_of(observed: Observed, session: Session, chosen: Selected) -> list[FleetPart]:
-    """The deployments in the order of the file."""
+def parts_of(observed: Observed, session: Session, chosen: Selected, taken: Place | None = None) -> list[FleetPart]:
+    """The deployments in the order of the file. `taken` is the node and port of the fleet's endpoint."""
     copies = {one.wanted.name: _ordered(one.wanted.name, observed) for one in observed.drafts}
     held: dict[str, Iterable[Listening]] = {one.title: one.stored.places for one in observed.strangers}
+    held[GATEWAY] = [(taken[0], "proxy", taken[1])] if taken else ()
     for name, before in observed.before.items():
         if name in copies:
             held[name] = [one for one in before.stored.places if one[0] in copies[name]]

@@ -17,6 +17,14 @@ DONE = {
 }
 """What was done with a deployment, before its nodes."""
 
+ENDPOINT_DONE = {
+    "new": "started",
+    "start": "started again",
+    "routes": "routes set, without a restart",
+    "replace": "replaced",
+    "move": "moved",
+}
+
 WIDTH = 30
 """Characters of a bar."""
 
@@ -72,6 +80,10 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"page cache: the schedule of the file was set on {', '.join(document['caches'])}"
     for one in document.get("ends", ()):
         yield f"{ink.bold(one['name'])}: ended on {', '.join(one['nodes'])} ({one['why']})"
+    if (front := document.get("endpoint")) and front["action"] != "none":
+        yield f"{ink.bold('endpoint')}: {ENDPOINT_DONE[front['action']]}"
+    if front:
+        yield from columns([[front["name"], front["url"], _models(front), front["node"]]], "  ")
     found = [one for deployment in document.get("deployments", ()) for one in deployment["endpoints"]]
     yield from columns([[one["deployment"], one["url"], one["model"], one["node"]] for one in found], "  ")
 
@@ -93,6 +105,7 @@ def _changes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("deployments", ()):
         yield f"{ink.bold(one['name'])}: {_sentence(one)}"
         yield from (f"  {line}" for line in _details(one))
+    yield from _endpoint(document, ink)
     if document.get("caches"):
         yield f"page cache: the schedule of the file is set on {', '.join(document['caches'])}"
     for one in document.get("ends", ()):
@@ -100,6 +113,27 @@ def _changes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("strays", ()):
         end = how.again(f"sparkops stop {one['stop']}")
         yield f"{ink.bold(one['name'])}: is not in the file, and stays on {', '.join(one['nodes'])}; to end it: `{end}`"
+
+
+def _endpoint(document: Document, ink: Ink) -> Iterator[str]:
+    """What happens to the one address of all deployments."""
+    if one := document.get("endpoint"):
+        told = {
+            "none": f"no change, at {one['url']}",
+            "new": f"new, at {one['url']}",
+            "start": f"does not serve; starts again at {one['url']}",
+            "routes": f"routes differ, at {one['url']}; streams go on",
+            "replace": f"is replaced at {one['url']}; clients wait a few seconds, streams end",
+            "move": f"moves from {one['was']} to {one['url']}",
+        }
+        yield f"{ink.bold('endpoint')}: {told[one['action']]}"
+        yield from (f"  {line}" for line in one["gets"])
+        if one["action"] != "none":
+            yield from (f"  {it['name']} -> {', '.join(it['deployments'])}" for it in one["models"])
+
+
+def _models(front: Document) -> str:
+    return ", ".join(one["name"] for one in front["models"])
 
 
 def _sentence(one: Document) -> str:

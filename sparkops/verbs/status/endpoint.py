@@ -8,7 +8,7 @@ from sparkops.core.stored import Stored
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import read_key
-from sparkops.session.find_deployment import called, current, find_deployment, front_of
+from sparkops.session.find_deployment import called, current, find_deployment, front_of, shared_front
 from sparkops.session.open import opened, selected
 from sparkops.verbs.deploy.longer_context import with_more
 from sparkops.verbs.status.options import Client, EndpointOptions
@@ -68,12 +68,13 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         named = called(session, stored, current(facts, session.names))
         if not revision.runs:
             report.warn(f"{revision.title} is stopped; start it: `sparkops start {named}`")
+        front = shared_front(session, facts, revision) or front_of(revision)
         document = {
             "client": options.client,
             "deployment": stored.deployment,
             "named": named,
             "variables": {
-                reads.base: f"{api_url(front_of(revision))}{reads.path}",
+                reads.base: f"{api_url(front)}{reads.path}",
                 reads.key: read_key(session, facts, revision) or ANY_KEY,
                 reads.model: stored.served,
             },

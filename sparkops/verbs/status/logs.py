@@ -11,7 +11,7 @@ from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.find_deployment import current, find_deployment, unknown_deployment
+from sparkops.session.find_deployment import current, find_deployment, gateways_on, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status.causes import seconds
@@ -34,7 +34,8 @@ def logs(options: LogsOptions, report: Report) -> Answer:
         else:
             running = [one for one in current(facts, session.names) if one.runs]
             one_of = options.deployment is not None or options.follow or len(running) < 2
-            shown = [find_deployment(session, facts, options.deployment)] if one_of else running
+            fronts = [one for one in gateways_on(facts, session.names) if one.stored.deployment == options.deployment]
+            shown = fronts or ([find_deployment(session, facts, options.deployment)] if one_of else running)
             if options.follow:
                 return follow(session, shown[0], options.tail)
             wanted = tuple(name for name in session.names if any(name in one.nodes for one in shown))

@@ -16,7 +16,16 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
-from sparkops.session.find_deployment import again, called, current, go_back, name_or_hash, unknown_deployment
+from sparkops.session.find_deployment import (
+    again,
+    called,
+    current,
+    gateways_on,
+    go_back,
+    name_or_hash,
+    routed_by,
+    unknown_deployment,
+)
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
@@ -54,7 +63,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
     chosen = selected(options.where, report, quiet=options.quiet)
     with opened(chosen, report) as session:
         facts = session.what_runs(*HOW_IT_RUNS)
-        here = current(facts, session.names)
+        here = [*current(facts, session.names), *gateways_on(facts, session.names)]
         shown = [one for one in here if one.stored.answers_to(options.deployment)]
         if options.deployment is not None and not shown:
             raise unknown_deployment(session, here, options.deployment)
@@ -176,12 +185,13 @@ def _deployment(
         known = silence(one.places, session.away) or outside(stored, session.inventory, typed)
     elif one.state not in ("serving", "stopped"):
         known = _why(one, here, facts, logs, commands)
+    model = ", ".join(routed_by(stored, facts)) if stored.is_gateway else stored.served
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,
         "topology": stored.topology,
         "recipe": stored.recipe,
-        "model": stored.served,
+        "model": model,
         "hash": stored.hash,
         "api_key": not stored.without_key,
         "state": one.state,
@@ -190,7 +200,7 @@ def _deployment(
         "next": _then(known.next, one, typed) if known else _next(session, one, here, typed),
         "newer": stored.newer,
         "endpoints": [
-            {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": asked.serves}
+            {"url": f"{api_url(m)}/v1", "model": model, "node": m.name, "healthy": asked.serves}
             for m, asked in zip(stored.fronts, one.fronts, strict=True)
         ],
         "nodes": [_node(one, at) for at in range(len(one.places))],

@@ -8,6 +8,7 @@ from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.core.facts import plain
 from sparkops.core.facts.probes import NOT_ASKED
 from sparkops.core.history import cut_off_text, under_way_text
+from sparkops.core.revision import GATEWAY
 from sparkops.report.text import WIDTH, Document, How, Ink, away, clip, clip_line, columns, words
 from sparkops.verbs.deploy.show import checked
 
@@ -54,6 +55,8 @@ def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
 def _deployment(item: Document, ink: Ink, unknown: Collection[str]) -> Iterator[str]:
     state = _state(str(item.get("state")), ink)
     shape = f"{item.get('recipe')} as {item.get('topology')}, {str(item.get('hash') or '')[:8]}"
+    if item.get("topology") == GATEWAY:
+        shape = f"one address for a fleet, {str(item.get('hash') or '')[:8]}"
     yield f"{ink.bold(str(item['name']))}  {state}  {ink.dim(shape)}"
     yield from _why(item, ink, told=any(node["name"] in unknown for node in item.get("nodes", ())))
     if not item.get("api_key", True):

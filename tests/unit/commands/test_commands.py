@@ -11,20 +11,22 @@ from typing import Any
 
 from sparkops.core.bench.suites import Point, Suite
 from sparkops.core.copying import Hop
+from sparkops.core.fleet.routes import ModelRoute
 from sparkops.core.model_name import model_name
 from sparkops.core.plan import Command, Script, Secret, Upload
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.schedule import Schedule, When
-from sparkops.node_commands import benchy, caches, copies, docker, images, models, proxy, rights, scripts, vllm
+from sparkops.node_commands import benchy, caches, copies, docker, gateway, images, models, proxy, rights, scripts, vllm
 from support import golden
 
 FILE = Path(__file__).with_name("commands.txt")
-MODULES = (benchy, caches, copies, docker, images, models, proxy, rights, scripts, vllm)
+MODULES = (benchy, caches, copies, docker, gateway, images, models, proxy, rights, scripts, vllm)
 NAMES: dict[str, Any] = {
     **{module.__name__.rpartition(".")[2]: module for module in MODULES},
     **{kind.__name__: kind for kind in (Hop, Point, Secret, Script, Suite, Upload, When, Schedule)},
     "TWO": Suite("two", "", "", (256,), (16,), (1, 2), runs=2),
     "MODEL": model_name("org/model@" + "a" * 40),
+    "ModelRoute": ModelRoute,
     "replace": replace,
 }
 
