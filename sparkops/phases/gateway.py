@@ -6,7 +6,8 @@ from functools import cached_property
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Left
-from sparkops.core.fleet.routes import ModelRoute, folder
+from sparkops.core.fleet.routes import ModelRoute
+from sparkops.core.fleet.written_routes import folder
 from sparkops.core.plan import Secret, Step, Undoing
 from sparkops.core.revision import Member, Revision
 from sparkops.core.situation import Choices, key_path, state_dir

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts, Left, Lock
-from sparkops.core.fleet.routes import folder, routed
+from sparkops.core.fleet.written_routes import folder, written_routes
 from sparkops.core.history import unfinished_restarts
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
@@ -135,6 +135,14 @@ def front_of(revision: DeployedRevision) -> StoredMember:
     return revision.stored.fronts[0]
 
 
+def _refuse_gateway(session: Session, facts: Mapping[str, Facts], name: str) -> None:
+    """Raise UsageError if this is the endpoint of a fleet, and not a deployment."""
+    if any(one.stored.answers_to(name) for one in gateways_on(facts, session.names)):
+        text = f"{name} is the endpoint of a fleet, and has no model and no API key of its own"
+        again = f"to restart it: `sparkops stop {name}`, then `sparkops start {name}`"
+        raise UsageError(text, hint=f"name a deployment (`sparkops status` lists them); {again}")
+
+
 def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
     """The endpoint of the fleet that this deployment is a part of, if that runs and routes its model."""
     fleets = {container.fleet for _, container in revision.parts} - {""}
@@ -148,7 +156,8 @@ def shared_front(session: Session, facts: Mapping[str, Facts], revision: Deploye
 def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> list[str]:
     """The model names that the endpoint of a fleet routes, as its node has them."""
     states = (facts[one.name].state for one in gateway.members if one.name in facts)
-    return [name for it in states if isinstance(it, Left) for name in routed(it.gateways.get(folder(gateway), ""))]
+    texts = (one.gateways.get(folder(gateway), "") for one in states if isinstance(one, Left))
+    return [name for text in texts for name in written_routes(text)]
 
 
 def ours_to_change(revisions: Iterable[Stored]) -> None:
@@ -173,6 +182,7 @@ def find_deployment(
     chosen = [revision for revision in named if revision.runs or revision.stored.hash in stopped] or named
     chosen = [one for one in chosen if not any(half_replaced(other, one) for other in chosen)] or chosen
     if not chosen and name is not None:
+        _refuse_gateway(session, facts, name)
         raise unknown_deployment(session, found, name)
     if not chosen:
         if session.away.error:

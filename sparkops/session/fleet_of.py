@@ -1,8 +1,10 @@
-"""What a fleet's file no longer says once a single deployment is changed."""
+"""What of a fleet no longer fits once a single deployment is changed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from sparkops.core.facts import Container
+from sparkops.core.facts import Container, Facts
+from sparkops.phases.parts import DeployedRevision
+from sparkops.session.find_deployment import gateways_on
 from sparkops.session.session import Session
 
 
@@ -11,3 +13,12 @@ def tell_of_fleet(session: Session, changed: Iterable[Container]) -> None:
     for fleet in dict.fromkeys(one.fleet for one in changed if one.fleet and one.runs):
         told = "what served was applied from its file, so the nodes now differ from that"
         session.report.note(f"{fleet}: {told}: `sparkops diff` shows how, `sparkops apply` brings it back")
+
+
+def tell_of_routes(session: Session, facts: Mapping[str, Facts], rotated: Iterable[DeployedRevision]) -> None:
+    """Note that endpoints of fleets know these deployments by the key that they had before."""
+    fleets = {container.fleet for one in rotated for _, container in one.running} - {""}
+    for one in gateways_on(facts, session.names):
+        for fleet in fleets & {container.fleet for _, container in one.running}:
+            told = f"the endpoint {one.stored.deployment} knows only the earlier key, and refuses the new one"
+            session.report.note(f"{fleet}: {told} until you run `sparkops apply`")

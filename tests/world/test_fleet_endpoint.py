@@ -226,6 +226,21 @@ def test_status_shows_it_with_its_models_and_stop_and_start_know_it(lab: Lab) ->
     assert lab.cli("logs", "fleet-gateway", code=0).out
 
 
+def warned(lab: Lab) -> list[tuple[str, str]]:
+    return [(one["id"], one["text"]) for one in lab.json("status")["warnings"] if one["id"].startswith("fleet-")]
+
+
+def test_status_warns_if_it_does_not_run_or_is_no_longer_in_the_file(lab: Lab) -> None:
+    write(lab, TWO, **FIRST)
+    lab.cli("apply", code=0)
+    assert warned(lab) == []
+    lab.cli("stop", "fleet-gateway", code=0)
+    assert warned(lab) == [("fleet-missing", "fleet-gateway of fleet.yml does not run")]
+    lab.cli("start", code=0)
+    write(lab, TWO)
+    assert warned(lab) == [("fleet-extra", "fleet-gateway is no longer in fleet.yml")]
+
+
 def test_single_commands_still_know_the_only_deployment(lab: Lab) -> None:
     write(lab, {"chat": TWO["chat"]}, **FIRST)
     lab.cli("apply", code=0)

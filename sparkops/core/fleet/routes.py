@@ -1,13 +1,10 @@
 """Which servers of a fleet answer to which model name at its endpoint, and with which API keys."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparkops.core.facts.reading import mapping
 from sparkops.core.inventory import Node
 from sparkops.core.revision import GATEWAY, Member, Revision, RevisionImage
-from sparkops.core.stored import SHORT_HASH, Stored
 
 USUAL_PORT = 4000
 """Where LiteLLM listens by default."""
@@ -66,20 +63,6 @@ def routes(revisions: Iterable[tuple[Revision, str]], names: Mapping[str, str]) 
         key = "" if revision.without_key else digest
         found[called] = replace(known, servers=(*known.servers, *servers), keys=known.keys | {key})
     return tuple(found.values())
-
-
-def folder(one: Stored) -> str:
-    """The name of the folder with the files of an endpoint on its node."""
-    return f"{one.deployment}-{one.hash[:SHORT_HASH]}"
-
-
-def routed(config: str) -> list[str]:
-    """The model names of a configuration as a node has it; none if it cannot be read."""
-    try:
-        models = mapping(mapping(mapping(json.loads(config)).get("sparkops")).get("models"))
-    except (ValueError, RecursionError):
-        return []
-    return sorted({str(name) for names in models.values() if isinstance(names, list) for name in names})
 
 
 def by_key(found: Sequence[ModelRoute]) -> dict[str, list[str]]:

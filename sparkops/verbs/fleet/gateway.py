@@ -5,9 +5,10 @@ from typing import Any
 
 from sparkops.core import proxy_image
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Facts, Unread
+from sparkops.core.facts import Facts, Left, Unread
 from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
 from sparkops.core.fleet.routes import gateway, routes
+from sparkops.core.fleet.written_routes import changed_routes, folder
 from sparkops.core.inventory import Node
 from sparkops.core.revision import RevisionImage
 from sparkops.core.situation import Choices
@@ -136,10 +137,18 @@ def endpoint_document(endpoint: Endpoint) -> dict[str, Any] | None:
         "action": _action(one),
         "was": next((f"{api_url(front)}/v1" for it in one.others if it.runs for front in it.stored.fronts), None),
         "gets": [] if one.runs or one.facts.image(one.revision.image.reference) else [_gets(one)],
+        "why": list(changed_routes(_text(one), one.config)),
         "models": [
             {"name": it.name, "deployments": [*dict.fromkeys(name for name, _ in it.servers)]} for it in one.routes
         ],
     }
+
+
+def _text(one: Gateway) -> str:
+    """The routes that clients have now: those of its predecessor if it moves."""
+    states = ((it, one.facts.state) for it in one.others if it.runs)
+    earlier = [state.gateways.get(folder(it.stored), "") for it, state in states if isinstance(state, Left)]
+    return (one.before or "") if one.runs else next(iter(earlier), "")
 
 
 def _gets(one: Gateway) -> str:

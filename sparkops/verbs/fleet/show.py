@@ -82,10 +82,12 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold(one['name'])}: ended on {', '.join(one['nodes'])} ({one['why']})"
     if (front := document.get("endpoint")) and front["action"] != "none":
         yield f"{ink.bold('endpoint')}: {ENDPOINT_DONE[front['action']]}"
-    if front:
-        yield from columns([[front["name"], front["url"], _models(front), front["node"]]], "  ")
     found = [one for deployment in document.get("deployments", ()) for one in deployment["endpoints"]]
-    yield from columns([[one["deployment"], one["url"], one["model"], one["node"]] for one in found], "  ")
+    rows = [[one["deployment"], one["url"], one["model"], one["node"]] for one in found]
+    rows += (
+        [[front["name"], front["url"], ", ".join(it["name"] for it in front["models"]), front["node"]]] if front else []
+    )
+    yield from columns(rows, "  ")
 
 
 def _to_apply(document: Document, how: How) -> str:
@@ -122,18 +124,12 @@ def _endpoint(document: Document, ink: Ink) -> Iterator[str]:
             "none": f"no change, at {one['url']}",
             "new": f"new, at {one['url']}",
             "start": f"does not serve; starts again at {one['url']}",
-            "routes": f"routes differ, at {one['url']}; streams go on",
+            "routes": f"gets other routes, without a restart, at {one['url']}",
             "replace": f"is replaced at {one['url']}; clients wait a few seconds, streams end",
             "move": f"moves from {one['was']} to {one['url']}",
         }
         yield f"{ink.bold('endpoint')}: {told[one['action']]}"
-        yield from (f"  {line}" for line in one["gets"])
-        if one["action"] != "none":
-            yield from (f"  {it['name']} -> {', '.join(it['deployments'])}" for it in one["models"])
-
-
-def _models(front: Document) -> str:
-    return ", ".join(one["name"] for one in front["models"])
+        yield from (f"  {line}" for line in (*one["gets"], *one["why"]))
 
 
 def _sentence(one: Document) -> str:

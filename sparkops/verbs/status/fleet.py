@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sparkops.core.findings import Finding
 from sparkops.core.fleet.fleet_file import WantedFleet
+from sparkops.core.fleet.routes import gateway_name
 from sparkops.core.topology import split
 from sparkops.errors import Refused, UsageError
 from sparkops.files import fleets
@@ -33,7 +34,7 @@ def of_fleet(
 
 
 def _differences(fleet: WantedFleet, here: Sequence[DeployedRevision]) -> Iterator[Finding]:
-    wanted = [one.name for one in fleet.deployments]
+    wanted = [*(one.name for one in fleet.deployments), *([gateway_name(fleet.name)] if fleet.endpoint else [])]
     running = {one.stored.deployment: one for one in here if one.runs}
     for name in wanted:
         if name not in running:

@@ -18,6 +18,7 @@ from sparkops.report.report import Report
 from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import find_deployment, front_of, lock_for, ours_to_change, to_restart
+from sparkops.session.fleet_of import tell_of_routes
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.start_problem import start_problem
@@ -90,6 +91,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
+    tell_of_routes(session, facts, restarting)
     done = {"rotated": changes, "restarted": restarted, "unreachable": unreachable}
     return Answer(document | done, error=_not_reached(session))
 

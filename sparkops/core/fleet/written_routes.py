@@ -1,0 +1,59 @@
+"""The routes of a fleet's endpoint as the configuration on its node has them; that may be anybody's text."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.facts.reading import mapping
+from sparkops.core.stored import SHORT_HASH, Stored
+
+
+@dataclass(frozen=True)
+class WrittenRoute:
+    """Where a model name leads: `servers` by address, each as `DEPLOYMENT on NODE`, and the digests of its `keys`."""
+
+    servers: Mapping[str, str]
+    keys: frozenset[str]
+
+
+def folder(one: Stored) -> str:
+    """The name of the folder with the files of an endpoint on its node."""
+    return f"{one.deployment}-{one.hash[:SHORT_HASH]}"
+
+
+def written_routes(config: str) -> dict[str, WrittenRoute]:
+    """The routes by the model name that clients use; none if the text cannot be read."""
+    try:
+        text: Mapping[str, Any] = mapping(json.loads(config))
+    except (ValueError, RecursionError):
+        return {}
+    opened = mapping(mapping(text.get("sparkops")).get("models")).items()
+    keys = [(str(key), str(name)) for key, names in opened if isinstance(names, list) for name in names]
+    listed = text.get("model_list")
+    entries = [mapping(one) for one in listed] if isinstance(listed, list) else []
+    return {
+        name: WrittenRoute(
+            dict(map(_server, (one for one in entries if one.get("model_name") == name))),
+            frozenset(key for key, called in keys if called == name),
+        )
+        for name in dict.fromkeys(name for _, name in keys)
+    }
+
+
+def changed_routes(before: str, after: str) -> Iterator[str]:
+    """How two configurations differ, one line for each model name."""
+    old, new = written_routes(before), written_routes(after)
+    for name in dict.fromkeys((*new, *old)):
+        if name not in new:
+            yield f"{name} ends"
+        elif name not in old or old[name].servers != new[name].servers:
+            yield f"{name} -> {', '.join(new[name].servers.values())}"
+        elif old[name].keys != new[name].keys:
+            yield f"{name}: another API key"
+
+
+def _server(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Address and place of an entry, whose id is DEPLOYMENT/NODE/NAME."""
+    deployment, node, *_ = (*str(mapping(entry.get("model_info")).get("id")).split("/"), "?")
+    return str(mapping(entry.get("litellm_params")).get("api_base")), f"{deployment} on {node}"
