@@ -1,12 +1,15 @@
 """In which order a fleet's deployments are replaced, so that as little as possible stops, and that late."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TypeVar
 
 from sparkops.core.situation import Situation
 from sparkops.core.turns import turns
 from sparkops.phases.parts import DeployedRevision
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ def in_rounds(situations: Sequence[Situation], ends: Sequence[DeployedRevision])
     rolling = [one for one in others if len(turns(one)) > 1 and _alone(one, changing, ends)]
     together = [one for one in others if one not in rolling]
     needed = [one for one in ends if any({node for node, _ in one.running} & _nodes(it) for it in together)]
-    found = [Round(wave) for wave in _waves(beside)]
-    for number, wave in enumerate(_waves(together)):
+    found = [Round(wave) for wave in waves(beside, _nodes)]
+    for number, wave in enumerate(waves(together, _nodes)):
         found.append(Round(wave) if number else Round(wave, tuple(together), tuple(needed)))
     for turn in zip_longest(*map(turns, rolling)):
         each = tuple(one for one in turn if one is not None)
@@ -55,14 +58,14 @@ def in_rounds(situations: Sequence[Situation], ends: Sequence[DeployedRevision])
     return Rounds(tuple(found), tuple(needed), tuple(one for one in ends if one not in needed))
 
 
-def _waves(situations: Iterable[Situation]) -> Iterator[tuple[Situation, ...]]:
-    """Those without a node in common start together."""
-    waves: list[list[Situation]] = []
-    for one in situations:
-        shared = [at for at, wave in enumerate(waves) if any(_nodes(one) & _nodes(other) for other in wave)]
+def waves(deployments: Iterable[T], nodes: Callable[[T], Set[str]]) -> list[tuple[T, ...]]:
+    """Those without a node in common start together, the others one after the other, in their order."""
+    found: list[list[T]] = []
+    for one in deployments:
+        shared = [at for at, wave in enumerate(found) if any(nodes(one) & nodes(other) for other in wave)]
         at = max(shared, default=-1) + 1
-        waves[at:] = [[*waves[at], one], *waves[at + 1 :]] if at < len(waves) else [[one]]
-    return map(tuple, waves)
+        found[at:] = [[*found[at], one], *found[at + 1 :]] if at < len(found) else [[one]]
+    return list(map(tuple, found))
 
 
 def _nodes(s: Situation) -> set[str]:

@@ -13,6 +13,7 @@ args:
   gpu-memory-utilization: {share}
   max-model-len: 2048
   max-num-seqs: {seqs}
+  served-model-name: {name}
 """
 FLEET = """deployments:
   first: {recipe: ./first.yml, nodes: [node1], alongside: true, allow: [memory-fits]}
@@ -21,7 +22,8 @@ FLEET = """deployments:
          set: {args.gpu-memory-utilization: 0.3, args.max-model-len: 2048}}
 endpoint: {node: node1, port: 4000, names: {auto: first, large: pair}}
 """
-FIRST, SECOND, PAIR = "openai/gpt-oss-20b", "Qwen/Qwen3-32B", "openai/gpt-oss-120b"
+MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
+FIRST, SECOND, PAIR = "first", "second", "openai/gpt-oss-120b"
 CLIENT = """
 import sys
 import openai
@@ -42,8 +44,8 @@ TOKENS = 400
 
 
 def write(folder, seqs):
-    for name, model, share, most in (("first", FIRST, 0.2, 4), ("second", SECOND, 0.2, seqs)):
-        (folder / f"{name}.yml").write_text(SMALL.format(model=model, share=share, seqs=most))
+    for name, model, most in ((FIRST, MODELS[0], 4), (SECOND, MODELS[1], seqs)):
+        (folder / f"{name}.yml").write_text(SMALL.format(name=name, model=model, share=0.2, seqs=most))
     (folder / "fleet.yml").write_text(FLEET)
     return folder / "fleet.yml"
 

@@ -318,3 +318,25 @@ def test_a_change_by_hand_says_that_the_file_differs_now(lab: Lab, verb: str) ->
     lab.cli("apply", code=0)
     assert "fleet: what served was applied from its file" in lab.cli(*verb.split(), code=0).err
     assert differs(lab)["coder"]["action"] == "change"
+
+
+def test_start_starts_those_on_one_node_one_after_the_other(lab: Lab) -> None:
+    write(lab, FLEET)
+    lab.cli("apply", code=0)
+    lab.cli("stop", code=0)
+    lab.mark()
+    lab.cli("start", code=0)
+    sent = [" ".join(one.shown.split()[:2]) for one in lab.received() if one.node == "node4"]
+    starts = [at for at, what in enumerate(sent) if what == "@container start"]
+    assert len(starts) == 2
+    assert "@serving --api" in sent[starts[0] : starts[1]], "the first one answers before the second starts"
+    assert lab.state() == dict.fromkeys(FLEET, "serving")
+
+
+def test_what_start_has_started_serves_on_if_another_one_on_its_node_fails(lab: Lab) -> None:
+    write(lab, {name: FLEET[name] for name in ("embed", "tiny")})
+    lab.cli("apply", code=0)
+    lab.cli("stop", code=0)
+    lab.world.boot(BootRule.flag("8001", EngineBoot(crashes=True)))
+    lab.cli("start", code=5)
+    assert lab.state() == {"embed": "serving", "tiny": "stopped"}

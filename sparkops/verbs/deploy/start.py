@@ -12,11 +12,12 @@ from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
 from sparkops.node_commands import scripts
 from sparkops.phases import parts
-from sparkops.phases.beside import in_the_way, startable
+from sparkops.phases.beside import in_the_way, shares, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.orphans import compile_orphans, left_over
 from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
 from sparkops.phases.restart import compile_restart, restart_turns
+from sparkops.phases.rounds import waves
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -54,22 +55,34 @@ def _start(options: StartOptions, session: Session) -> Answer:
     targets = _to_start(session, facts, options.deployment)
     ours_to_change(one.stored for one in targets)
     targets = _able(session, facts, targets)
-    started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
-    plan = Plan("start", started.revision, (*forgotten(session, facts, targets), *started.phases))
+    plans = _in_turns(session, facts, targets, Choices(limits=options.limits))
     names = [one.title for one in targets if one.kept]
     document = {"changed": bool(names), **served(targets), "started": names}
     if options.check:
-        return Answer({**document, "check": True, "steps": steps(plan)})
-    if session.lock(step.node for step in plan.steps):
+        return Answer({**document, "check": True, "steps": [row for plan in plans for row in steps(plan)]})
+    if session.lock(step.node for plan in plans for step in plan.steps):
         return _start(options, session)
     session.about(targets[0].stored.deployment)
     for one in targets if names else ():
         session.report.note(starts(one))
         warn_of_unlike_keys(session, facts, one)
     session.report.expect(usual_seconds(facts, [one.stored for one in targets]) if names else None)
-    execute(with_sudo(plan, session.sudo), session)
+    for plan in plans:
+        execute(with_sudo(plan, session.sudo), session)
     session.settled = tuple(one.stored.deployment for one in targets)
     return Answer(document)
+
+
+def _in_turns(
+    session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision], choices: Choices
+) -> list[Plan]:
+    """A plan for each turn: an engine measures at its start how much memory is free, so a node starts one at a time.
+
+    What serves stays if a later turn fails.
+    """
+    turns = waves(targets, lambda one: shares(one).keys() if one.kept else frozenset())
+    first, *later = (compile_rollback(built_in("start"), facts, (), turn, choices) for turn in turns)
+    return [replace(first, phases=(*forgotten(session, facts, targets), *first.phases)), *later]
 
 
 def restart(options: StartOptions, report: Report) -> Answer:

@@ -84,9 +84,8 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold('endpoint')}: {ENDPOINT_DONE[front['action']]}"
     found = [one for deployment in document.get("deployments", ()) for one in deployment["endpoints"]]
     rows = [[one["deployment"], one["url"], one["model"], one["node"]] for one in found]
-    rows += (
-        [[front["name"], front["url"], ", ".join(it["name"] for it in front["models"]), front["node"]]] if front else []
-    )
+    if front:
+        rows.append([front["name"], front["url"], ", ".join(one["name"] for one in front["models"]), front["node"]])
     yield from columns(rows, "  ")
 
 
