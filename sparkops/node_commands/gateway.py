@@ -1,12 +1,12 @@
 """LiteLLM as the endpoint of a fleet: its configuration, and the module that knows the keys and reads it again."""
 
+import hashlib
 from collections.abc import Sequence
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.fleet.routes import ModelRoute, by_key
 from sparkops.node_commands.proxy import Group, configured
 
-FOLDER_IN_CONTAINER = "/etc/sparkops"
 CONFIG = "proxy.yml"
 MODULE_FILE = "sparkops_gateway.py"
 
@@ -15,6 +15,7 @@ MODULE = '''"""The endpoint of a fleet: checks API keys, hands them on, and foll
 Each engine checks the key itself, so none is stored here; the configuration has only digests.
 """
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -49,10 +50,11 @@ class Gateway(CustomLogger):
         except Exception as error:
             print(f"sparkops: keeps its routes: {CONFIG.name} cannot be used: {error!r}", flush=True)
             return
+        self.models = models
         before, proxy_server.llm_router = proxy_server.llm_router, router
         proxy_server.llm_model_list = config["model_list"]
-        before.discard()
-        self.models, self.keys = models, {}
+        with contextlib.suppress(Exception):
+            before.discard()
 
     def opened(self, key):
         """The digest of a key, and the model names that it opens."""
@@ -65,8 +67,8 @@ class Gateway(CustomLogger):
         if data.get("model") not in user_api_key_dict.models:
             told = f"there is no model {data.get('model')} for this API key; /v1/models lists those that there are"
             raise ProxyException(message=told, type="invalid_request_error", param="model", code=404)
-        for name in [one for one in data if one.endswith("fallbacks")]:
-            del data[name]  # a client's own fallbacks would try its key at the engines of others
+        for name in [one for one in data if one.endswith("fallbacks") or one in ("api_base", "base_url")]:
+            del data[name]  # these would take the client's key to other engines
         data["api_key"] = self.keys.get(user_api_key_dict.api_key) or "none"
         return data
 
@@ -83,6 +85,9 @@ async def check(request, api_key):
     return UserAPIKeyAuth(api_key=digest, models=models)
 '''
 """A module that LiteLLM imports from beside its configuration (`custom_auth`)."""
+
+CHECK = hashlib.sha256(MODULE.encode()).hexdigest()[:12]
+"""Stands for the module in a revision, so that another one replaces the container."""
 
 
 def config(routes: Sequence[ModelRoute]) -> str:

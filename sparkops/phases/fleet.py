@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
@@ -42,6 +43,10 @@ class Endpoint:
     wanted: Gateway | None = None
     ends: tuple[DeployedRevision, ...] = ()
 
+    @property
+    def changes(self) -> bool:
+        return bool(self.ends) or (self.wanted is not None and not self.wanted.routed)
+
 
 def compile_fleet(
     situations: Sequence[Situation],
@@ -60,26 +65,29 @@ def compile_fleet(
     phases: dict[str, Iterable[Step]] = {
         name: _all(name, changing) for name in ("make directories", "write the proxy's configuration")
     }
-    front = endpoint.wanted
-    phases["start the fleet's endpoint"] = gateway.start(front, facts) if front and not front.routed else ()
+    front, moves = endpoint.wanted, arrivals(situations, order)
+    changes = bool(front and (changing or not front.routed))
+    phases["start the fleet's endpoint"] = gateway.start(front, facts, moves[0]) if front and changes else ()
+    routing = [*gateway.route(front, moves)] if front else [[] for _ in moves]
     count = len(order.rounds)
-    for number, turn in enumerate(order.rounds, 1):
-        named = _round(turn, facts, choices)
+    for number, (turn, routed) in enumerate(zip(order.rounds, routing, strict=False), 1):
+        named = {**_round(turn, facts, choices), "route the clients": routed}
         phases |= {numbered(name, number, count) if count > 1 else name: steps for name, steps in named.items()}
     phases["ask the endpoint"] = _all("ask the endpoint", changing)
-    phases["route the clients"] = gateway.configure(front) if front and front.runs else ()
-    phases["ask the fleet's endpoint"] = gateway.ask(front, facts) if front and not front.routed else ()
+    phases["route all clients"] = routing[-1]
+    phases["ask the fleet's endpoint"] = gateway.ask(front, facts, moves[-1] - moves[0]) if front else ()
     away = [note for one in ends for note in leave_notes(facts, one.stored)]
     phases["note what is out of reach"] = [*_all("note what is out of reach", changing), *away]
     names = {one.revision.deployment for one in situations}
     moved = [one for one in ends if one.stored.deployment in names]
     rest: dict[str, Iterable[Step]] = {
-        "stop what the fleet no longer has": [*_ended(order.last, facts, choices), *gateway.end(endpoint.ends, facts)],
+        "stop what the fleet no longer has": _ended(order.last, facts, choices),
+        "end earlier endpoints": gateway.end(front, endpoint.ends, facts),
         "settle": [*_all("settle", changing), *_removed(moved, facts)],
         **{f"{name} that stay": _all(name, kept) for name in ("wait for the engines", "ask the engines")},
         "ask the endpoints that stay": _all("ask the endpoint", kept),
-        "wait for the fleet's endpoint": gateway.load(front) if front and front.routed else (),
-        "ask the fleet's endpoint": gateway.ask(front, facts) if front and front.routed else (),
+        "wait for the fleet's endpoint": gateway.load(front) if front and not changes else (),
+        "ask the fleet's endpoint": gateway.ask(front, facts, moves[0]) if front else (),
     }
     wanted = {(front.member.name, front.name)} if front else set()
     wanted |= {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
@@ -88,6 +96,14 @@ def compile_fleet(
     whole = (*compile_orphans(facts, addresses, wanted), *filled(phases))
     change = Plan("apply", None, _once(whole), replaces=replaces)
     return FleetPlan(change, Plan("apply", None, _once(filled(rest)), on_failure="go-on"))
+
+
+def arrivals(situations: Sequence[Situation], order: Rounds) -> list[frozenset[str]]:
+    """The deployments that are where they are to be: at first, after each round, and at last all of them."""
+    starts = [frozenset(one.revision.deployment for one in turn.starts) for turn in order.rounds]
+    first = frozenset(one.revision.deployment for one in situations if serves(one))
+    found = accumulate((first, *starts), lambda before, new: before | new)
+    return [*found, frozenset(one.revision.deployment for one in situations)]
 
 
 def secret_of(deployment: str) -> Secret:

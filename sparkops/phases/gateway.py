@@ -1,14 +1,16 @@
 """Start, route and end the endpoint of a fleet."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Left
-from sparkops.core.fleet.routes import ModelRoute
+from sparkops.core.facts.containers import ASIDE, CONFIG_IN_CONTAINER
+from sparkops.core.fleet.routes import ModelRoute, Served, routes
 from sparkops.core.fleet.written_routes import folder
-from sparkops.core.plan import Secret, Step, Undoing
+from sparkops.core.plan import Command, Secret, Step, Undoing
 from sparkops.core.revision import Member, Revision
 from sparkops.core.situation import Choices, key_path, state_dir
 from sparkops.core.stored import Stored
@@ -18,22 +20,26 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.steps import QUIETLY, step
 from sparkops.phases.verify import await_answer, await_stored
 
-CONFIG = Secret("the endpoint's configuration")
-"""Stands for it in a plan that makes a new API key, whose digest nobody knows yet."""
-
 NEW_KEY = "new"
 """The digest of a key that is still to be made."""
 
 
 @dataclass(frozen=True)
 class Gateway:
-    """The endpoint that a fleet is to have. `others` are its earlier ones, with other nodes, ports or images."""
+    """The endpoint that a fleet is to have; `others` are its earlier ones, with other nodes, ports or images.
+
+    `wanted` are the deployments as the file has them, by name, and `now` those of them that serve, as they were before;
+    each with the digest of its key. `names` are further model names. It `hangs` if it runs and does not answer.
+    """
 
     revision: Revision
     facts: Facts
-    routes: tuple[ModelRoute, ...]
     choices: Choices
+    wanted: Mapping[str, tuple[Served, str]]
+    now: Mapping[str, tuple[Served, str]]
+    names: Mapping[str, str]
     others: tuple[DeployedRevision, ...] = ()
+    hangs: bool = False
 
     @property
     def member(self) -> Member:
@@ -53,21 +59,34 @@ class Gateway:
         return next((one for one in self.facts.containers if one.name == self.name and one.ours), None)
 
     @property
+    def own(self) -> Container | None:
+        """Its container, if that reads the files of this login user."""
+        found = self.existing
+        return found if found and found.config_folder in (None, self.folder) and not self.hangs else None
+
+    @property
     def runs(self) -> bool:
-        return self.existing is not None and self.existing.state == "running" and not self.existing.gave_up
+        return self.own is not None and self.own.state == "running" and not self.own.gave_up
+
+    @property
+    def replaces(self) -> bool:
+        """Whether its container cannot be started again, and another one comes in its place."""
+        return self.existing is not None and not self.runs and not (self.own and self.own.state == "exited")
 
     @property
     def folder(self) -> str:
         return f"{state_dir(self.facts)}/gateways/{folder(self.stored)}"
 
-    @property
-    def config(self) -> str:
-        return gateway.config(self.routes)
+    def routes(self, arrived: Set[str] | None = None) -> tuple[ModelRoute, ...]:
+        """The routes once these deployments are at their new places; without names, all."""
+        places = {
+            name: self.now[name] if arrived is not None and name not in arrived and name in self.now else new
+            for name, new in self.wanted.items()
+        }
+        return routes(places, self.names)
 
-    @property
-    def has_new_key(self) -> bool:
-        """Whether a key is still to be made, so that nobody knows its digest yet."""
-        return any(NEW_KEY in route.keys for route in self.routes)
+    def config(self, arrived: Set[str] | None = None) -> str:
+        return gateway.config(self.routes(arrived))
 
     @property
     def before(self) -> str | None:
@@ -76,37 +95,40 @@ class Gateway:
 
     @property
     def routed(self) -> bool:
-        """Whether it runs with these routes."""
-        return self.runs and self.before == self.config
+        """Whether it runs with the routes of the file."""
+        return self.runs and self.before == self.config()
 
     @property
     def in_the_way(self) -> tuple[DeployedRevision, ...]:
-        """What runs of the others on the port of this one."""
+        """Those of the others on the port of this one."""
         place = (self.member.name, self.member.port)
         return tuple(one for one in self.others if place in [(node, port) for node, _, port in one.stored.places])
 
 
-def start(one: Gateway, facts: Mapping[str, Facts]) -> Iterator[Step]:
-    """Start it, unless it runs, and wait until it listens. It may lead to deployments that do not serve yet."""
-    yield from () if one.runs else _begin(one, facts)
+def start(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator[Step]:
+    """Start it, unless it runs, and wait until it listens. These deployments are at their places already."""
+    yield from () if one.runs else _begin(one, facts, there)
     yield from load(one)
 
 
-def _begin(one: Gateway, facts: Mapping[str, Facts]) -> Iterator[Step]:
-    node, owner = one.member.name, (one.name, one.revision.deployment, state_dir(one.facts))
+def _begin(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator[Step]:
+    node = one.member.name
     for other in one.in_the_way:
         for place, container in other.running:
             yield parts.stop(facts, other.stored, place, container, one.choices)
-    yield from configure(one)
-    if one.existing is not None and one.existing.state == "exited":
-        yield parts.start(facts, one.stored, node, one.existing)
-    else:
-        if one.existing is not None:
-            yield step(f"remove.{node}.{one.name}", node, f"remove {one.name}", scripts.container("remove", *owner))
-        module = scripts.write(f"{one.folder}/{gateway.MODULE_FILE}", "644", gateway.MODULE)
-        yield step(f"gateway-module.{node}", node, "write the endpoint's key check", module)
-        undo, told = scripts.container("drop", *owner), Undoing(done=f"removed {one.name}")
-        yield step(f"start.{node}.{one.name}", node, f"start {one.name}", docker.run(_container(one)), undo, told)
+    yield from _write(one, "first", one.before, one.config(there))
+    module = scripts.write(f"{one.folder}/{gateway.MODULE_FILE}", "644", gateway.MODULE)
+    yield step(f"gateway-module.{node}", node, "write the endpoint's key check", module)
+    if one.own is not None and one.own.state == "exited":
+        yield parts.start(facts, one.stored, node, one.own)
+        return
+    owner = (one.name, one.revision.deployment, state_dir(one.facts))
+    if one.replaces:
+        aside, back = scripts.container("aside", *owner), scripts.container("again", *owner)
+        yield step(f"aside.{node}.{one.name}", node, f"put {one.name} aside", aside, back, QUIETLY)
+    told = Undoing(done=f"removed {one.name}")
+    undo = scripts.container("drop", *owner)
+    yield step(f"start.{node}.{one.name}", node, f"start {one.name}", docker.run(_container(one)), undo, told)
 
 
 def load(one: Gateway) -> Iterator[Step]:
@@ -116,49 +138,77 @@ def load(one: Gateway) -> Iterator[Step]:
     yield step(f"load.{one.member.name}.{one.name}", one.member.name, f"wait for {one.name}", wait)
 
 
-def configure(one: Gateway) -> Iterator[Step]:
-    """Write its routes. One that runs follows them without a restart."""
-    if one.before == one.config:
+def texts(one: Gateway, arrivals: Sequence[Set[str]]) -> list[str]:
+    """The configuration at first, and after each round: `arrivals` are the deployments at their new places by then."""
+    return [one.config(arrived) for arrived in arrivals]
+
+
+def route(one: Gateway, arrivals: Sequence[Set[str]]) -> Iterator[list[Step]]:
+    """After each round, the step that changes the routes; it follows them without a restart."""
+    first, *later = texts(one, arrivals)
+    before = one.before if one.runs else first
+    for number, after in enumerate(later, 1):
+        yield list(_write(one, str(number), before, after))
+        before = after
+
+
+def content(text: str) -> str | Secret:
+    """A configuration for a plan: its own text, or what stands for it while the digest of a new key is not known."""
+    return Secret(f"routes {hashlib.sha256(text.encode()).hexdigest()[:12]}") if f'"{NEW_KEY}":' in text else text
+
+
+def _write(one: Gateway, place: str, before: str | None, after: str) -> Iterator[Step]:
+    if before == after:
         return
     node, path = one.member.name, f"{one.folder}/{gateway.CONFIG}"
-    write = scripts.write(path, "600", CONFIG if one.has_new_key else one.config)
-    undo = scripts.write(path, "600", one.before) if one.before is not None else scripts.remove_file(path)
-    names = ", ".join(route.name for route in one.routes)
-    yield step(f"gateway-config.{node}", node, f"route {names}", write, undo, QUIETLY)
+    undo = _written(path, before) if before is not None else scripts.remove_file(path)
+    title = "write the endpoint's routes"
+    yield step(f"gateway-config.{node}.{place}", node, title, _written(path, after), undo, QUIETLY)
 
 
-def ask(one: Gateway, facts: Mapping[str, Facts]) -> Iterator[Step]:
-    """A short request for each model name, from a node of its deployment, which has the key."""
-    for route in (it for it in one.routes if it.kind != "score"):  # LiteLLM has no such requests
-        _, server = route.servers[0]
-        asked = scripts.Question(
+def _written(path: str, text: str) -> Command:
+    return scripts.write(path, "600", content(text))
+
+
+def ask(one: Gateway, facts: Mapping[str, Facts], deployments: Set[str]) -> Iterator[Step]:
+    """A short request for each model name of these deployments, from a node of one of them, which has the key."""
+    for found in one.routes():
+        asked = next((server for name, server in found.servers if name in deployments), None)
+        if asked is None or found.kind == "score":  # LiteLLM has no such requests
+            continue
+        question = scripts.Question(
             api=api_url(one.member),
             health=health_path("proxy"),
-            model=route.name,
-            kind=route.kind,
-            key=key_path(facts[server.name]),
+            model=found.name,
+            kind=found.kind,
+            key=key_path(facts[asked.name]),
             container="",
         )
-        title = f"ask {route.name} at {asked.api}"
-        yield step(f"ask.{server.name}.{route.name}", server.name, title, await_answer(asked, one.choices))
+        title = f"ask {found.name} at {question.api}"
+        yield step(f"ask.{asked.name}.{found.name}", asked.name, title, await_answer(question, one.choices))
 
 
-def end(others: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
-    """Remove endpoints that the fleet no longer has."""
-    for one in others:
-        for node, container in one.parts:
-            remove = scripts.container("remove", container.name, one.stored.deployment, state_dir(facts[node]))
+def end(one: Gateway | None, others: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
+    """Remove endpoints that the fleet no longer has, their routes, and what was put aside for this one."""
+    for other in others:
+        for node, container in other.parts:
+            remove = scripts.container("remove", container.name, other.stored.deployment, state_dir(facts[node]))
             yield step(f"remove.{node}.{container.name}", node, f"remove {container.name}", remove)
+            path = f"{state_dir(facts[node])}/gateways/{folder(other.stored)}/{gateway.CONFIG}"
+            yield step(f"forget.{node}.{container.name}", node, "remove its routes", scripts.remove_file(path))
+    if one and one.replaces:
+        name, node = f"{one.name}{ASIDE}", one.member.name
+        remove = scripts.container("remove", name, one.revision.deployment, state_dir(one.facts))
+        yield step(f"remove.{node}.{name}", node, f"remove {name}", remove)
 
 
 def _container(one: Gateway) -> docker.ContainerCommand:
-    inside = gateway.FOLDER_IN_CONTAINER
     return docker.ContainerCommand(
         name=one.name,
         image=one.facts.image_id(one.revision.image.reference),
         labels=docker.labels(one.revision, one.member, (), one.choices.fleet),
         env=proxy.ENVIRONMENT,
-        mounts=(f"{one.folder}:{inside}:ro",),
-        words=proxy.words(one.member, f"{inside}/{gateway.CONFIG}"),
+        mounts=(f"{one.folder}:{CONFIG_IN_CONTAINER}:ro",),
+        words=proxy.words(one.member, f"{CONFIG_IN_CONTAINER}/{gateway.CONFIG}"),
         gpu=False,
     )

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts, Left, Lock
-from sparkops.core.fleet.written_routes import folder, written_routes
+from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
 from sparkops.core.history import unfinished_restarts
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
@@ -144,20 +144,21 @@ def _refuse_gateway(session: Session, facts: Mapping[str, Facts], name: str) -> 
 
 
 def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
-    """The endpoint of the fleet that this deployment is a part of, if that runs and routes its model."""
-    fleets = {container.fleet for _, container in revision.parts} - {""}
+    """The endpoint of the fleet that this deployment is a part of, if that runs and knows its model and its key."""
+    stored, fleets = revision.stored, {container.fleet for _, container in revision.parts} - {""}
+    keys = {"" if stored.without_key else facts[one.name].key_digest for one in stored.fronts if one.name in facts}
     for one in gateways_on(facts, session.names):
-        of = {container.fleet for _, container in one.running}
-        if of & fleets and revision.stored.served in routed_by(one.stored, facts):
+        route = routed_by(one.stored, facts).get(stored.served)
+        if fleets & {container.fleet for _, container in one.running} and route and keys & route.keys:
             return one.stored.fronts[0]
     return None
 
 
-def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> list[str]:
-    """The model names that the endpoint of a fleet routes, as its node has them."""
+def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> dict[str, WrittenRoute]:
+    """The routes of a fleet's endpoint by model name, as its node has them."""
     states = (facts[one.name].state for one in gateway.members if one.name in facts)
     texts = (one.gateways.get(folder(gateway), "") for one in states if isinstance(one, Left))
-    return [name for text in texts for name in written_routes(text)]
+    return {name: route for text in texts for name, route in written_routes(text).items()}
 
 
 def ours_to_change(revisions: Iterable[Stored]) -> None:

@@ -35,6 +35,7 @@ STATES = "/home/*/.local/state/sparkops"
 KNOB, DROPPED = "/proc/sys/vm/drop_caches", "/run/lab/dropped"
 ORDER = (
     "test_real_engines",
+    "test_fleet",
     "test_fabrics",
     "test_build",
     "test_two_nodes",

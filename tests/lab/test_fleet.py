@@ -37,8 +37,9 @@ elif tokens == "0":
     print(said.usage.completion_tokens)
 else:
     asked = {"model": model, "prompt": "Hello", "max_tokens": int(tokens), "stream": True}
-    parts = list(client.completions.create(**asked, extra_body={"ignore_eos": True}))
-    print(len(parts), parts[-1].choices[0].finish_reason)
+    usage = {"stream_options": {"include_usage": True}, "extra_body": {"ignore_eos": True}}
+    parts = list(client.completions.create(**asked, **usage))
+    print(parts[-1].usage.completion_tokens, *{one.finish_reason for part in parts for one in part.choices} - {None})
 """
 TOKENS = 400
 
@@ -65,7 +66,9 @@ def gateway(lab):
 
 @pytest.fixture
 def fleet(lab, tmp_path):
-    lab.clear()
+    """All of it serves; it is loaded once for all tests."""
+    if not any("-gateway-" in name for name in lab.containers("node1")):
+        lab.clear()
     path = write(tmp_path, seqs=4)
     lab.json("apply", path)
     return path

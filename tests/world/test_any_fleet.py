@@ -38,9 +38,27 @@ def edited(chance: random.Random, fleet: dict[str, str], nodes: list[str], numbe
     return {name: found[name] for name in names}
 
 
-def write(lab: Lab, fleet: dict[str, str]) -> None:
+def endpoint(chance: random.Random, nodes: list[str], fleet: dict[str, str]) -> str:
+    """The endpoint's line of the file; empty for a fleet without one."""
+    if chance.random() < 0.3:
+        return ""
+    names = f"names: {{auto: {chance.choice(sorted(fleet))}}}"
+    return f"endpoint: {{node: {chance.choice(nodes)}, port: {chance.choice((4000, 4000, 4100))}, {names}}}"
+
+
+def write(lab: Lab, fleet: dict[str, str], front: str) -> None:
     lines = [f"  {name}: {text}" for name, text in fleet.items()]
-    (lab.work / "fleet.yml").write_text("\n".join(["deployments:", *lines, ""]))
+    (lab.work / "fleet.yml").write_text("\n".join(["deployments:", *lines, front, ""]))
+
+
+def routes(lab: Lab) -> dict[str, str]:
+    """The configurations that the endpoints read that run, by container."""
+    found = {}
+    for node in lab.world.nodes.values():
+        for one in (one for one in node.engine.listed() if one.running and "-gateway-" in one.name):
+            place = f"gateways/fleet-gateway-{one.name.rpartition('-')[2]}/proxy.yml"
+            found[one.name] = node.files[f"{node.state_dir}/{place}"]
+    return found
 
 
 def serving(lab: Lab) -> set[str]:
@@ -55,20 +73,22 @@ def test_whatever_the_file_says_and_whatever_fails(lab_of: Callable[[int], Lab],
     strangers = lab.starts()
     fleet: dict[str, str] = {}
     for number in range(11, 15):
-        fleet, before = edited(chance, fleet, lab.names[:4], number), lab.running()
-        write(lab, fleet)
+        fleet, before = edited(chance, fleet, lab.names[:4], number), (lab.running(), routes(lab))
+        front = endpoint(chance, lab.names[:4], fleet)
+        write(lab, fleet, front)
         shown = lab.cli("diff", "--json")
         assert shown.document == lab.cli("diff", "--json").document | {"seconds": shown.document["seconds"]}
         ended = troubled(lab, chance, seed, number)
         assert strangers.items() <= lab.starts().items(), "a stranger's container was touched"
         assert lab.crowded() == []
         if ended in (2, 3, 5):
-            assert before == lab.running(), ended
+            assert before == (lab.running(), routes(lab)), ended
         if ended == 0:
             assert not lab.json("diff")["changed"], "one apply is enough"
         if shown.code == 0:
             lab.cli("apply", code=0)
-            assert serving(lab) == {*fleet, "stranger"}
+            assert serving(lab) == {*fleet, "stranger", *(["fleet-gateway"] if front else [])}
+            assert len(routes(lab)) == bool(front)
             assert not lab.json("diff")["changed"]
             assert lab.crowded() == []
 

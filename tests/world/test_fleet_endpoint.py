@@ -186,9 +186,9 @@ def test_no_deploy_on_its_node_ends_it(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("written", "told", "cure"),
     [
-        ("node: node9", "node9 is not one of the selected nodes", "name another node, one of node1, node2"),
+        ("node: node9", "the inventory has no node node9", "name one of its nodes: node1, node2"),
         ("node: node1, names: {auto: chatt}", "there is no deployment chatt", "the deployments of this file are chat"),
-        ("node: node2, port: 8000", "chat has port 8000 of node2", "choose another port for the endpoint"),
+        ("node: node2, port: 8000", "chat: needs port 8000 of node2", "which the endpoint has"),
         ("node: node1, port: 99999", "endpoint.port: must be between 1 and", "not 99999"),
         ("port: 4000", "node", ""),
         (f"node: node1, names: {{{MODEL}: other}}", "is already the model of chat", "choose another name"),
@@ -198,7 +198,7 @@ def test_a_mistake_is_refused_with_its_place_and_a_cure(lab: Lab, written: str, 
     write(lab, {"chat": TWO["chat"] + ", port: 8000", "other": TWO["other"]}, endpoint=written)
     ended = lab.cli("diff")
     assert ended.code in (2, 3)
-    assert "fleet.yml:4" in ended.err
+    assert "fleet.yml:" in ended.err
     assert told in ended.err
     assert cure in ended.err
 
@@ -261,3 +261,21 @@ def test_its_image_is_got_by_setup(lab: Lab) -> None:
     found = lab.json("apply", "--setup")
     assert [text for text in found["setup"] if image in text]
     assert len(gateways(lab, "node1")) == 1
+
+
+def test_a_file_that_is_written_from_the_nodes_has_it_and_changes_nothing(lab: Lab) -> None:
+    write(lab, TWO, **FIRST)
+    (lab.work / "fleet.yml").write_text((lab.work / "fleet.yml").read_text() + "name: us\n")
+    lab.cli("apply", code=0)
+    lab.cli("init", "--fleet", "--force", code=0)
+    text = (lab.work / "fleet.yml").read_text()
+    assert "endpoint: {node: node1, names: {auto: chat}}" in text
+    assert "name: us" in text
+    assert not lab.json("diff")["changed"]
+
+
+def test_the_next_step_after_a_start_of_it_alone_asks_for_no_model(lab: Lab) -> None:
+    write(lab, TWO, **FIRST)
+    lab.cli("apply", code=0)
+    lab.cli("stop", "fleet-gateway", code=0)
+    assert "curl" not in lab.cli("start", "fleet-gateway", code=0).out

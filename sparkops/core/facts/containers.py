@@ -16,6 +16,8 @@ LABEL = "sparkops."
 ASIDE = ".aside"
 """Ends the name of a container that made way for a new one of the same revision (`node/container.sh`)."""
 KEY_IN_CONTAINER = "/run/sparkops/key"
+CONFIG_IN_CONTAINER = "/etc/sparkops"
+"""The folder with the configuration of a fleet's endpoint."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class DockerInfo:
 class Container:
     """One container. `image_id`, `restarts` and times (ISO 8601, or empty) are known only for sparkops containers.
 
-    `key_file` is the node's file with the container's API key. `watches_graphs`: whether its entry script was told that
+    `key_file` is the node's file with the container's API key, `config_folder` its folder with the configuration of a
+    fleet's endpoint. `watches_graphs`: whether its entry script was told that
     CUDA graphs run across nodes.
     """
 
@@ -60,6 +63,7 @@ class Container:
     gpu: bool | None = None
     log_tail: tuple[str, ...] = ()
     key_file: str | None = None
+    config_folder: str | None = None
     watches_graphs: bool = False
 
     @property
@@ -227,6 +231,7 @@ def _inspected(item: Mapping[str, Any]) -> Container:
         finished_at=_time(state.get("FinishedAt")),
         gpu=_wants_gpu(mapping(item.get("HostConfig")).get("DeviceRequests")),
         key_file=_source(item.get("Mounts"), KEY_IN_CONTAINER),
+        config_folder=_source(item.get("Mounts"), CONFIG_IN_CONTAINER),
         watches_graphs="--graphs" in texts(config.get("Cmd")),
     )
 

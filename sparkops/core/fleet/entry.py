@@ -55,10 +55,11 @@ def corrected(entry: WrittenEntry, stored: Stored, made: Revision) -> WrittenEnt
     return replace(entry, settings=settings, keys=keys)
 
 
-def file_text(entries: Iterable[WrittenEntry]) -> str:
-    """The whole file."""
+def file_text(entries: Iterable[WrittenEntry], further: Mapping[str, Any]) -> str:
+    """The whole file; `further` are its other keys."""
     head = ("# What the fleet serves. After a change here: `sparkops diff`, then `sparkops apply`.", "deployments:")
-    return "\n".join([*head, *(line for one in entries for line in one.lines()), ""])
+    lines = (line for one in entries for line in one.lines())
+    return "\n".join([*head, *lines, *(f"{key}: {flow(value)}" for key, value in further.items()), ""])
 
 
 def _typed(key: str, value: Any) -> str:

@@ -1,13 +1,19 @@
 """Which servers of a fleet answer to which model name at its endpoint, and with which API keys."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sparkops.core.endpoints import ApiPlace
 from sparkops.core.inventory import Node
 from sparkops.core.revision import GATEWAY, Member, Revision, RevisionImage
+from sparkops.core.stored import Stored
 
 USUAL_PORT = 4000
 """Where LiteLLM listens by default."""
+
+
+Served = Revision | Stored
+"""A deployment as it is to be, or as its labels tell it."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class ModelRoute:
     name: str
     served: str
     kind: str
-    servers: tuple[tuple[str, Member], ...]
+    servers: tuple[tuple[str, ApiPlace], ...]
     keys: frozenset[str]
 
 
@@ -30,8 +36,8 @@ def gateway_name(fleet: str) -> str:
     return f"{fleet}-gateway"
 
 
-def gateway(fleet: str, node: Node, port: int, image: RevisionImage) -> Revision:
-    """The revision of a fleet's endpoint: a proxy that serves no model itself."""
+def gateway(fleet: str, node: Node, port: int, image: RevisionImage, check: str) -> Revision:
+    """The revision of a fleet's endpoint, which serves no model itself; `check` is the digest of its check of keys."""
     return Revision(
         deployment=gateway_name(fleet),
         recipe=GATEWAY,
@@ -41,23 +47,22 @@ def gateway(fleet: str, node: Node, port: int, image: RevisionImage) -> Revision
         topology=GATEWAY,
         executor=None,
         image=image,
-        args={},
+        args={"check": check},
         env={},
         mounts=(),
         members=(Member(node.name, node.address, "proxy", 0, port),),
     )
 
 
-def routes(revisions: Iterable[tuple[Revision, str]], names: Mapping[str, str]) -> tuple[ModelRoute, ...]:
-    """The routes to these deployments, each with the digest of its key: by served model name, then by the `names`.
+def routes(places: Mapping[str, tuple[Served, str]], names: Mapping[str, str]) -> tuple[ModelRoute, ...]:
+    """The routes to deployments where they are, each with the digest of its key: by served model name and `names`.
 
-    All servers of one served name answer to it, also those of several deployments.
+    All servers of one served name answer to it, also those of several deployments. The order of a file does not matter.
     """
     found: dict[str, ModelRoute] = {}
-    of = {revision.deployment: (revision, digest) for revision, digest in revisions}
-    wanted = [(revision.served, name) for name, (revision, _) in of.items()]
-    for called, deployment in (*wanted, *names.items()):
-        revision, digest = of[deployment]
+    wanted = [(revision.served, name) for name, (revision, _) in places.items()]
+    for called, deployment in sorted((*wanted, *names.items())):
+        revision, digest = places[deployment]
         known = found.get(called, ModelRoute(called, revision.served, revision.kind, (), frozenset()))
         servers = tuple((deployment, member) for member in revision.engines if member.port is not None)
         key = "" if revision.without_key else digest

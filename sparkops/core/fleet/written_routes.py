@@ -1,7 +1,7 @@
 """The routes of a fleet's endpoint as the configuration on its node has them; that may be anybody's text."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,8 @@ def written_routes(config: str) -> dict[str, WrittenRoute]:
     except (ValueError, RecursionError):
         return {}
     opened = mapping(mapping(text.get("sparkops")).get("models")).items()
-    keys = [(str(key), str(name)) for key, names in opened if isinstance(names, list) for name in names]
+    listed_names = ((key, name) for key, names in opened if isinstance(names, list) for name in names)
+    keys = [(str(key), str(name)) for key, name in listed_names if str(name).isprintable()]
     listed = text.get("model_list")
     entries = [mapping(one) for one in listed] if isinstance(listed, list) else []
     return {
@@ -51,6 +52,12 @@ def changed_routes(before: str, after: str) -> Iterator[str]:
             yield f"{name} -> {', '.join(new[name].servers.values())}"
         elif old[name].keys != new[name].keys:
             yield f"{name}: another API key"
+
+
+def further_names(routes: Mapping[str, WrittenRoute], served: Container[str]) -> dict[str, str]:
+    """The model names that are not `served` names, each with the deployment to which it leads."""
+    found = {name: next(iter(one.servers.values()), "") for name, one in routes.items() if name not in served}
+    return {name: place.partition(" on ")[0] for name, place in found.items()}
 
 
 def _server(entry: Mapping[str, Any]) -> tuple[str, str]:

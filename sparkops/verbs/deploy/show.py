@@ -72,7 +72,8 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = [[item["url"], item.get("model"), item.get("node"), item["deployment"]] for item in endpoints]
     yield from columns(rows if several else [row[:3] for row in rows], "  ")
     yield from _without_key(document, ink)
-    yield from _ask(document, endpoints[0], how)
+    for endpoint in [one for one in endpoints if one.get("model")][:1]:  # the endpoint of a fleet has none of its own
+        yield from _ask(document, endpoint, how)
     if document.get("bench"):
         yield from show.run(document["bench"], ink, how)
 

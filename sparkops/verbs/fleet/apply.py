@@ -13,7 +13,8 @@ from sparkops.core.turns import rounds
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.files import deployments, fleets
 from sparkops.phases.cache import WantedSchedule, compile_schedule
-from sparkops.phases.fleet import secret_of
+from sparkops.phases.fleet import arrivals, secret_of
+from sparkops.phases.gateway import texts
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session import git
@@ -44,6 +45,7 @@ def diff(options: FleetOptions, report: Report) -> Answer:
         decided = decide(fleet, drafts, session, chosen, setup=True)
         session.warn_cut_off(session.cut_off)
         read = [node.name for node in session.there]
+        _tell_of_endpoint(fleet, decided, session)
         document = {"file": fleet.source, "fleet": fleet.name, "nodes": read, **changes(decided, fleet.name)}
         differs = Refused(f"the nodes differ from {fleet.source}")
         return session.answer(document, differs if options.exit_code and document["changed"] else None)
@@ -74,6 +76,7 @@ def apply(options: FleetOptions, report: Report) -> Answer:
         if plan.changes and options.expect not in (None, plan.id):
             text = f"the plan's id is {plan.id}, not {options.expect}"
             raise Refused(text, hint="read the new plan: `sparkops diff` with the same file")
+        _tell_of_endpoint(fleet, decided, session)
         document = changes(decided, fleet.name)
         error = _carry_out(decided, session)
         warnings = [text for part in decided.parts for text in _doubts(part, session)]
@@ -113,6 +116,13 @@ def _is_applied(fleet: WantedFleet, commit: str, session: Session) -> bool:
     return True
 
 
+def _tell_of_endpoint(fleet: WantedFleet, decided: Decided, session: Session) -> None:
+    """Warn of an endpoint whose node is not among those that are changed."""
+    if (front := fleet.endpoint) and decided.endpoint.wanted is None:
+        told = f"the endpoint on {front.node} stays as it is, with the routes that it has"
+        session.report.warn(f"{told}; to bring it elsewhere, name another node ({front.where})")
+
+
 def _require_all(session: Session) -> None:
     """Raise Unreachable for any selected node: what it serves is unknown, and may only seem to be gone."""
     if error := session.lost.error:
@@ -128,7 +138,9 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
     Returns the error of what was left to do when all that changes served.
     """
     changing = [part for part in decided.parts if part.changes]
-    session.secrets |= secrets_of(decided.parts, decided.plan.whole, decided.endpoint.wanted, session)
+    front = decided.endpoint.wanted
+    routes = texts(front, arrivals([part.situation for part in decided.parts], decided.order)) if front else ()
+    session.secrets |= secrets_of(decided.parts, decided.plan.whole, routes, session)
     session.report.hide(*session.secrets.values())
     for part in changing:
         for finding in part.findings:
@@ -137,12 +149,16 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
         deployments.add(session.inventory.source, [one.name for one in part.situation.revision.members], part.name)
     for one in decided.ends:
         session.about(one.stored.deployment, replaces=[one.stored.hash])
+    gateways = {one.stored.deployment for one in decided.endpoint.ends}
+    gateways |= {front.revision.deployment} if front else set()
+    for name in gateways if decided.endpoint.changes else ():
+        session.about(name, replaces=[one.stored.hash for one in decided.endpoint.ends])
     began = session.fleet.now()
     execute(decided.plan.change, session)
     seconds = session.fleet.now() - began
     for part in changing:
         session.about(part.name, load=_load(part.situation, seconds if len(changing) == 1 else None))
-    names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends))
+    names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends), *gateways)
     session.settled = tuple(dict.fromkeys(names))
     return tried(decided.plan.rest, session)[1]
 

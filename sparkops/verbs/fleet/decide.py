@@ -16,7 +16,8 @@ from sparkops.session.open import Selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.schedule import is_set
 from sparkops.verbs.fleet.demands import FleetDraft
-from sparkops.verbs.fleet.gateway import endpoint_of, image_of, node_of, refuse
+from sparkops.verbs.fleet.gateway import endpoint_of, image_of, node_of
+from sparkops.verbs.fleet.gateway_problems import refuse
 from sparkops.verbs.fleet.judge import judged
 from sparkops.verbs.fleet.keys import with_common_keys
 from sparkops.verbs.fleet.observe import Observed, observe_fleet, started_by
@@ -48,7 +49,7 @@ def decide(
 
     With `setup`, images and models may be missing.
     """
-    front = fleet.endpoint and node_of(fleet.endpoint, session)
+    front = node_of(fleet.endpoint, session) if fleet.endpoint else None
     images = [called(image_of(front))] if front else []
     observed = observe_fleet(drafts, session, fleet.name, images=images)
     if error := no_place(observed):
@@ -57,9 +58,10 @@ def decide(
     parts = with_common_keys(parts_of(observed, session, chosen, taken), session, one_address=front is not None)
     ends, strays = _others(observed, parts, fleet.name)
     ours_to_change(one.stored for one in ends)
-    parts = judged(_together(parts, ends, observed, fleet.name), setup=setup)
-    endpoint = endpoint_of(fleet, parts, observed.facts, session)
-    refuse(fleet, endpoint, parts, setup=setup)
+    parts = judged(_together(parts, ends, observed, fleet.name), taken, setup=setup)
+    endpoint = endpoint_of(fleet, front, observed, parts, session)
+    if fleet.endpoint and endpoint.wanted:
+        refuse(fleet.endpoint, endpoint.wanted, parts, setup=setup)
     situations = [one.situation for one in parts]
     order = in_rounds(situations, ends)
     addresses = {node.name: node.address for node in session.inventory.nodes}

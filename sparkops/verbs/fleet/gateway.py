@@ -1,37 +1,42 @@
-"""The endpoint of a fleet: where it is to be, what it routes, and what is in its way."""
+"""The endpoint of a fleet: where it is to be, what it routes, and what happens to it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sparkops.core import proxy_image
+from sparkops.core.condition import LOOK_SECONDS, serving_probe
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Facts, Left, Unread
+from sparkops.core.facts import Left
 from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
-from sparkops.core.fleet.routes import gateway, routes
+from sparkops.core.fleet.routes import gateway
 from sparkops.core.fleet.written_routes import changed_routes, folder
 from sparkops.core.inventory import Node
+from sparkops.core.plan import Result
 from sparkops.core.revision import RevisionImage
-from sparkops.core.situation import Choices
 from sparkops.errors import Refused
+from sparkops.node_commands import scripts
+from sparkops.node_commands.gateway import CHECK
+from sparkops.phases import parts as steps
 from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
 from sparkops.phases.parts import deployed_gateways
+from sparkops.session.find_deployment import ours_to_change
 from sparkops.session.session import Session
-from sparkops.verbs.fleet.observe import started_by
+from sparkops.verbs.fleet.observe import Observed, started_by
 from sparkops.verbs.fleet.parts import FleetPart
 from sparkops.verbs.image.distribute import ensure_everywhere
 from sparkops.verbs.image.pull import ensure_pulled, references
 
 
-def node_of(wanted: WantedEndpoint, session: Session) -> Node:
-    """The endpoint's node; raises Refused if it is not one of the selected ones."""
-    if found := next((one for one in session.selected if wanted.node in (one.name, one.address)), None):
-        return found
-    names = ", ".join(one.name for one in session.selected)
-    raise Refused(
-        f"{wanted.where}: endpoint: {wanted.node} is not one of the selected nodes",
-        hint=f"name another node, one of {names}; clients then need its address",
-    )
+def node_of(wanted: WantedEndpoint, session: Session) -> Node | None:
+    """The endpoint's node, None if it was not selected or is away; raises Refused if the inventory does not have it."""
+    known = [one for one in session.inventory.nodes if wanted.node in (one.name, one.address)]
+    if not known:
+        names = ", ".join(one.name for one in session.inventory.nodes)
+        text = f"{wanted.where}: endpoint: the inventory has no node {wanted.node}"
+        raise Refused(text, hint=f"name one of its nodes: {names}")
+    return next((one for one in session.there if one == known[0]), None)
 
 
 def image_of(node: Node) -> str:
@@ -40,73 +45,42 @@ def image_of(node: Node) -> str:
 
 
 def endpoint_of(
-    fleet: WantedFleet, parts: Sequence[FleetPart], facts: Mapping[str, Facts], session: Session
+    fleet: WantedFleet, node: Node | None, observed: Observed, parts: Sequence[FleetPart], session: Session
 ) -> Endpoint:
-    """What the file wants of the endpoint, and what runs of it otherwise."""
-    there = [one for one in deployed_gateways(facts) if started_by(one, fleet.name)]
+    """What the file wants of the endpoint, and what of it ends; nothing while its node is away."""
+    ours = [one for one in deployed_gateways(observed.facts) if started_by(one, fleet.name)]
+    there = [one for one in ours if all(name in session.names for name in one.nodes)]
+    ours_to_change(one.stored for one in there)
     if fleet.endpoint is None:
         return Endpoint(None, tuple(there))
-    node = node_of(fleet.endpoint, session)
-    known, reference = facts[node.name], proxy_image.called(image_of(node))
-    image = known.image(reference)
-    revision = gateway(
-        fleet.name, node, fleet.endpoint.port, RevisionImage(reference, image.fingerprint if image else "")
-    )
+    if node is None or node.name not in observed.facts:
+        return Endpoint()
+    facts, reference = observed.facts, proxy_image.called(image_of(node))
+    image = facts[node.name].image(reference)
+    made = RevisionImage(reference, image.fingerprint if image else "")
+    revision = gateway(fleet.name, node, fleet.endpoint.port, made, CHECK)
     others = tuple(one for one in there if one.stored.hash != revision.hash)
-    found = routes(((one.situation.revision, one.situation.key_digest) for one in parts), fleet.endpoint.names)
-    choices = Choices(fleet=fleet.name)
-    return Endpoint(Gateway(revision, known, found, choices, others), others)
+    now = {name: one.stored for name, one in observed.before.items() if one.runs and one.stored.fronts}
+    one = Gateway(
+        revision,
+        facts[node.name],
+        parts[0].situation.choices,
+        {part.name: (part.situation.revision, part.situation.key_digest) for part in parts},
+        {name: (it, facts[it.fronts[0].name].key_digest) for name, it in now.items() if it.fronts[0].name in facts},
+        fleet.endpoint.names,
+        others,
+    )
+    return Endpoint(_asked(one, session), others)
 
 
-def refuse(fleet: WantedFleet, endpoint: Endpoint, parts: Sequence[FleetPart], *, setup: bool) -> None:
-    """Raise one Refused for all that is in the way of the endpoint; with `setup`, its image may be missing."""
-    wanted, one = fleet.endpoint, endpoint.wanted
-    if wanted is None or one is None:
-        return
-    problems = [*_names(wanted, parts), *_port(one, parts), *([] if one.runs else _image(one, setup=setup))]
-    if problems:
-        told = "\n".join(f"{wanted.where}: endpoint: {text}" for text, _ in problems)
-        raise Refused(told, hint="\n".join(dict.fromkeys(hint for _, hint in problems)))
-
-
-def _names(wanted: WantedEndpoint, parts: Sequence[FleetPart]) -> Iterator[tuple[str, str]]:
-    """Names that mean two models."""
-    models: dict[str, FleetPart] = {}
-    for part in parts:
-        served = part.situation.revision.served
-        other = models.setdefault(served, part)
-        if other.situation.revision.model != part.situation.revision.model:
-            text = f"{other.name} and {part.name} both serve a model as {served}"
-            cure = f"call one of them differently: set: {{args.served-model-name: NAME}} ({part.wanted.wanted.where})"
-            yield text, cure
-    for name, deployment in wanted.names.items():
-        if (found := models.get(name)) and found.name != deployment:
-            yield f"{name} is already the model of {found.name}", "choose another name, below `names`"
-
-
-def _port(one: Gateway, parts: Sequence[FleetPart]) -> Iterator[tuple[str, str]]:
-    """What else listens on its port."""
-    node, port = one.member.name, one.member.port
-    cure = "choose another port for the endpoint: port: 4001"
-    for part in parts:
-        if (node, port) in [(member.name, member.port) for member in part.situation.revision.members]:
-            yield f"{part.name} has port {port} of {node}", cure
-    listening = one.facts.listeners
-    if one.runs or isinstance(listening, Unread):
-        return
-    ours = {it.port for other in one.in_the_way if other.runs for it in other.stored.members}
-    if found := next((it for it in listening if it.port == port and port not in ours), None):
-        holder = f"{found.process} (pid {found.pid})" if found.process else "another process"
-        yield f"{holder} uses port {port} of {node}", cure
-
-
-def _image(one: Gateway, *, setup: bool) -> Iterator[tuple[str, str]]:
-    reference, node = one.revision.image.reference, one.member.name
-    found = one.facts.image(reference)
-    if found is None and not setup:
-        yield f"{node} lacks the image {reference}", "get it: `sparkops apply --setup`"
-    elif found and (text := proxy_image.problem(reference, found.labels)):
-        yield text, "set `proxy_image` in the inventory to another version"
+def _asked(one: Gateway, session: Session) -> Gateway:
+    """It is replaced if it hangs; one that does not listen yet may be starting."""
+    if not one.runs:
+        return one
+    front = one.stored.fronts[0]
+    question = scripts.serving(steps.question({one.member.name: one.facts}, one.stored, front), LOOK_SECONDS)
+    (told,) = session.ask({one.member.name: question}).values()
+    return replace(one, hangs=isinstance(told, Result) and serving_probe(told.stdout).health == "silent")
 
 
 def get_image(endpoint: Endpoint, session: Session) -> list[str]:
@@ -130,16 +104,17 @@ def endpoint_document(endpoint: Endpoint) -> dict[str, Any] | None:
     one = endpoint.wanted
     if one is None:
         return None
+    reference, has_image = one.revision.image.reference, one.facts.image(one.revision.image.reference)
     return {
         "name": one.revision.deployment,
         "node": one.member.name,
         "url": f"{api_url(one.member)}/v1",
         "action": _action(one),
         "was": next((f"{api_url(front)}/v1" for it in one.others if it.runs for front in it.stored.fronts), None),
-        "gets": [] if one.runs or one.facts.image(one.revision.image.reference) else [_gets(one)],
-        "why": list(changed_routes(_text(one), one.config)),
+        "gets": [] if one.runs or has_image else [f"get {reference} for {one.member.name}"],
+        "why": list(changed_routes(_text(one), one.config())),
         "models": [
-            {"name": it.name, "deployments": [*dict.fromkeys(name for name, _ in it.servers)]} for it in one.routes
+            {"name": it.name, "deployments": list(dict.fromkeys(name for name, _ in it.servers))} for it in one.routes()
         ],
     }
 
@@ -151,19 +126,13 @@ def _text(one: Gateway) -> str:
     return (one.before or "") if one.runs else next(iter(earlier), "")
 
 
-def _gets(one: Gateway) -> str:
-    return f"get {one.revision.image.reference} for {one.member.name}"
-
-
 def _action(one: Gateway) -> str:
     if one.routed:
         return "none"
     if one.runs:
         return "routes"
-    running = [it for it in one.others if it.runs]
-    if one.existing is None and not running:
-        return "new"
-    places = {(node, port) for it in running for node, _, port in it.stored.places}
-    if one.existing is not None or (one.member.name, one.member.port) in places:
-        return "replace" if running else "start"
-    return "move"
+    if one.existing is not None:
+        return "replace" if one.replaces else "start"
+    if any(it.runs for it in one.in_the_way):
+        return "replace"
+    return "move" if any(it.runs for it in one.others) else "new"

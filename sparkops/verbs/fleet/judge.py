@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sparkops.checks.check import Here
 from sparkops.checks.ports import wanted_ports
+from sparkops.core.fleet.ports import Place
 from sparkops.errors import Refused
 from sparkops.verbs.deploy.compile import judge, keep_other_keys
 from sparkops.verbs.deploy.draft import GOT_BY_SETUP
@@ -12,8 +13,10 @@ from sparkops.verbs.fleet.demands import named
 from sparkops.verbs.fleet.parts import FleetPart
 
 
-def judged(parts: Sequence[FleetPart], *, setup: bool) -> list[FleetPart]:
+def judged(parts: Sequence[FleetPart], taken: Place | None, *, setup: bool) -> list[FleetPart]:
     """The parts with their findings; raises one Refused for all that is refused. With `setup`, models may be missing.
+
+    `taken` are the node and the port of the fleet's endpoint.
 
     What does not change is not judged, so that its node cannot hold up others.
     """
@@ -28,16 +31,16 @@ def judged(parts: Sequence[FleetPart], *, setup: bool) -> list[FleetPart]:
             found.append(replace(part, findings=told))
         except Refused as error:
             refused.append(error)
-    refused += [*_same_ports(parts)]
+    refused += [*_same_ports(parts, taken)]
     if refused:
         hints = dict.fromkeys(line for one in refused for line in (one.hint or "").splitlines())
         raise Refused("\n".join(one.message for one in refused), hint="\n".join(hints) or None)
     return found
 
 
-def _same_ports(parts: Sequence[FleetPart]) -> Iterator[Refused]:
+def _same_ports(parts: Sequence[FleetPart], taken: Place | None) -> Iterator[Refused]:
     """What two deployments need on one node, such as the port of Ray, if both have their head there."""
-    owners: dict[tuple[str, int], str] = {}
+    owners = {taken: "the endpoint"} if taken else dict[Place, str]()
     for part in parts:
         s = part.situation
         for node in dict.fromkeys(place.node for place in s.placement.places):

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sparkops.core.plan import Plan
+from sparkops.core.plan import Plan, Secret
 from sparkops.phases.fleet import secret_of
-from sparkops.phases.gateway import CONFIG, NEW_KEY, Gateway
+from sparkops.phases.gateway import NEW_KEY, content
 from sparkops.session.api_key import digest, new_key, old_keys, own_key
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.parts import FleetPart
@@ -29,14 +29,15 @@ def with_common_keys(parts: Sequence[FleetPart], session: Session, *, one_addres
     return [found.get(one.name, one) for one in parts]
 
 
-def secrets_of(parts: Iterable[FleetPart], plan: Plan, front: Gateway | None, session: Session) -> dict[str, str]:
-    """What the plan's steps name: keys, and a configuration of the endpoint with the digest of a new key.
+def secrets_of(parts: Iterable[FleetPart], plan: Plan, routes: Iterable[str], session: Session) -> dict[str, str]:
+    """What the plan's steps name: keys, and those of the endpoint's `routes` that have the digest of a new key.
 
     Deployments that have no key yet get the same new one.
     """
     fresh, found = new_key(), dict[str, str]()
-    if front and front.has_new_key:
-        found[CONFIG.name] = front.config.replace(f'"{NEW_KEY}":', f'"{digest(fresh)}":')
+    for text in routes:
+        if isinstance(hidden := content(text), Secret):
+            found[hidden.name] = text.replace(f'"{NEW_KEY}":', f'"{digest(fresh)}":')
     for part in (one for one in parts if one.changes and not one.situation.revision.without_key):
         facts, name = part.situation.facts, secret_of(part.name).name
         found |= old_keys(session, facts, plan)

@@ -2,13 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sparkops import rules
+from sparkops.core.facts import Facts
 from sparkops.core.fleet.entry import WrittenEntry, corrected, file_text
 from sparkops.core.fleet.ports import first_ports
+from sparkops.core.fleet.routes import USUAL_PORT
+from sparkops.core.fleet.written_routes import further_names
 from sparkops.core.history import runs
 from sparkops.core.revise import Ports
 from sparkops.core.revision import Revision
@@ -20,7 +24,7 @@ from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.find_deployment import current
+from sparkops.session.find_deployment import current, gateways_on, routed_by
 from sparkops.session.open import Selected, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import drafted
@@ -51,11 +55,29 @@ def write(options: InitFleetOptions, report: Report) -> Answer:
         past = runs({name: known.history for name, known in facts.items()})
         writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen)
         written = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
-        own_files.write(path, file_text(entry for entry, _ in written))
+        further = _further(path, found, facts, session)
+        own_files.write(path, file_text((entry for entry, _ in written), further))
     differs = {entry.name: list(lines) for entry, lines in written if lines}
     for name, lines in differs.items():
         report.warn(f"{name}: `sparkops apply` would change it: {'; '.join(lines)}")
     return Answer({"file": str(path), "deployments": [entry.name for entry, _ in written], "differs": differs})
+
+
+def _further(
+    path: Path, found: Sequence[DeployedRevision], facts: Mapping[str, Facts], session: Session
+) -> dict[str, Any]:
+    """The name of the fleet, if that is not the file's, and its endpoint."""
+    names = {container.fleet for one in found for _, container in one.running} - {""}
+    further: dict[str, Any] = {}
+    if len(names) == 1 and names != {path.name.partition(".")[0]}:
+        further["name"] = next(iter(names))
+    served = {one.stored.served for one in found}
+    for one in gateways_on(facts, session.names):
+        if one.runs and {container.fleet for _, container in one.running} <= names and one.stored.fronts:
+            front, more = one.stored.fronts[0], further_names(routed_by(one.stored, facts), served)
+            port = {} if front.port == USUAL_PORT else {"port": front.port}
+            further["endpoint"] = {"node": front.name, **port, **({"names": more} if more else {})}
+    return further
 
 
 def _places(one: DeployedRevision) -> tuple[list[str], str]:

@@ -34,7 +34,8 @@ def logs(options: LogsOptions, report: Report) -> Answer:
         else:
             running = [one for one in current(facts, session.names) if one.runs]
             one_of = options.deployment is not None or options.follow or len(running) < 2
-            fronts = [one for one in gateways_on(facts, session.names) if one.stored.deployment == options.deployment]
+            gateways = gateways_on(facts, session.names) if options.deployment else []
+            fronts = [one for one in gateways if one.stored.answers_to(options.deployment)]
             shown = fronts or ([find_deployment(session, facts, options.deployment)] if one_of else running)
             if options.follow:
                 return follow(session, shown[0], options.tail)
