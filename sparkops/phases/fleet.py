@@ -8,7 +8,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
 from sparkops.core.situation import Choices, Situation, state_dir
 from sparkops.node_commands import scripts
-from sparkops.phases import PHASES, gateway, parts
+from sparkops.phases import PHASES, parts, routing
 from sparkops.phases.gateway import Gateway
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
@@ -58,7 +58,7 @@ def compile_fleet(
     """The plan for all deployments (`situations`) in this order; `addresses` are those of all nodes, by name.
 
     What can fail without harm to what serves comes first. What serves already is only asked, at last. Clients of the
-    endpoint are routed to the new places when all serves there, before the old ones end.
+    endpoint are routed to what serves after each round.
     """
     kept, changing = ([one for one in situations if serves(one) is it] for it in (True, False))
     ends, choices = (*order.first, *order.last), situations[0].choices
@@ -67,27 +67,24 @@ def compile_fleet(
     }
     front, moves = endpoint.wanted, arrivals(situations, order)
     changes = bool(front and (changing or not front.routed))
-    phases["start the fleet's endpoint"] = gateway.start(front, facts, moves[0]) if front and changes else ()
-    routing = [*gateway.route(front, moves)] if front else [[] for _ in moves]
-    count = len(order.rounds)
-    for number, (turn, routed) in enumerate(zip(order.rounds, routing, strict=False), 1):
-        named = {**_round(turn, facts, choices), "route the clients": routed}
-        phases |= {numbered(name, number, count) if count > 1 else name: steps for name, steps in named.items()}
+    phases["start the fleet's endpoint"] = routing.start(front, facts, moves[0]) if front and changes else ()
+    routed = [*routing.route(front, moves)] if front else [[] for _ in moves]
+    phases |= _in_rounds(order, routed, facts, choices)
     phases["ask the endpoint"] = _all("ask the endpoint", changing)
-    phases["route all clients"] = routing[-1]
-    phases["ask the fleet's endpoint"] = gateway.ask(front, facts, moves[-1] - moves[0]) if front else ()
+    phases["route all clients"] = routed[-1]
+    phases["ask the fleet's endpoint"] = routing.ask(front, facts, moves[-1] - moves[0]) if front else ()
     away = [note for one in ends for note in leave_notes(facts, one.stored)]
     phases["note what is out of reach"] = [*_all("note what is out of reach", changing), *away]
     names = {one.revision.deployment for one in situations}
     moved = [one for one in ends if one.stored.deployment in names]
     rest: dict[str, Iterable[Step]] = {
         "stop what the fleet no longer has": _ended(order.last, facts, choices),
-        "end earlier endpoints": gateway.end(front, endpoint.ends, facts),
+        "end earlier endpoints": routing.end(front, endpoint.ends, facts),
         "settle": [*_all("settle", changing), *_removed(moved, facts)],
         **{f"{name} that stay": _all(name, kept) for name in ("wait for the engines", "ask the engines")},
         "ask the endpoints that stay": _all("ask the endpoint", kept),
-        "wait for the fleet's endpoint": gateway.load(front) if front and not changes else (),
-        "ask the fleet's endpoint": gateway.ask(front, facts, moves[0]) if front else (),
+        "wait for the fleet's endpoint": routing.load(front) if front and not changes else (),
+        "ask the fleet's endpoint": routing.ask(front, facts, moves[0]) if front else (),
     }
     wanted = {(front.member.name, front.name)} if front else set()
     wanted |= {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
@@ -109,6 +106,17 @@ def arrivals(situations: Sequence[Situation], order: Rounds) -> list[frozenset[s
 def secret_of(deployment: str) -> Secret:
     """The API key of one deployment: those of a fleet may differ."""
     return Secret(f"{API_KEY.name} of {deployment}")
+
+
+def _in_rounds(
+    order: Rounds, routed: Sequence[list[Step]], facts: Mapping[str, Facts], choices: Choices
+) -> dict[str, list[Step]]:
+    """The phases of each round, with the steps that route clients after it."""
+    found, count = dict[str, list[Step]](), len(order.rounds)
+    for number, (turn, then) in enumerate(zip(order.rounds, routed, strict=False), 1):
+        named = {**_round(turn, facts, choices), "route the clients": then}
+        found |= {numbered(name, number, count) if count > 1 else name: steps for name, steps in named.items()}
+    return found
 
 
 def _round(one: Round, facts: Mapping[str, Facts], choices: Choices) -> dict[str, list[Step]]:

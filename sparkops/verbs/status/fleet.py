@@ -27,18 +27,18 @@ def of_fleet(
     try:
         fleet = fleets.fleet()
         if any(started_by(one, fleet.name) for one in here):
-            yield from _differences(fleet, here)
+            yield from _differences(fleet, here, " on the nodes that answer" if session.lost else "")
             yield from _moves(options, fleet, session, chosen, here)
     except (UsageError, Refused) as error:
         yield Finding("fleet-file", "warn", error.message, "", error.hint or LOOK)
 
 
-def _differences(fleet: WantedFleet, here: Sequence[DeployedRevision]) -> Iterator[Finding]:
+def _differences(fleet: WantedFleet, here: Sequence[DeployedRevision], where: str) -> Iterator[Finding]:
     wanted = [*(one.name for one in fleet.deployments), *([gateway_name(fleet.name)] if fleet.endpoint else [])]
     running = {one.stored.deployment: one for one in here if one.runs}
     for name in wanted:
         if name not in running:
-            yield Finding("fleet-missing", "warn", f"{name} of {fleet.source} does not run", "", LOOK)
+            yield Finding("fleet-missing", "warn", f"{name} of {fleet.source} does not run{where}", "", LOOK)
     for name, one in running.items():
         if name not in wanted and started_by(one, fleet.name):
             yield Finding("fleet-extra", "warn", f"{name} is no longer in {fleet.source}", "", LOOK)
