@@ -340,3 +340,12 @@ def test_what_start_has_started_serves_on_if_another_one_on_its_node_fails(lab: 
     lab.world.boot(BootRule.flag("8001", EngineBoot(crashes=True)))
     lab.cli("start", code=5)
     assert lab.state() == {"embed": "serving", "tiny": "stopped"}
+
+
+def test_diff_tells_what_checks_say_against_a_change_and_nothing_of_what_stays(lab: Lab) -> None:
+    tight = f"recipe: {QWEN}, nodes: [node2], set: {{args.gpu-memory-utilization: 0.93}}"
+    write(lab, {"coder": FLEET["coder"], "tight": tight})
+    assert [one["id"] for one in differs(lab)["tight"]["warnings"]] == ["memory-fits"]
+    assert "warning: node2: the engine leaves " in lab.cli("diff", code=0).out
+    lab.cli("apply", code=0)
+    assert differs(lab)["tight"]["warnings"] == []

@@ -54,6 +54,7 @@ def _deployment(part: FleetPart, decided: Decided, fleet: str) -> dict[str, Any]
         "in_turns": told.in_turns,
         "gets": lacking(part.draft, s.facts),
         "endpoints": endpoints(s.revision),
+        "warnings": [{"id": it.id, "node": it.node, "text": it.message} for it in part.findings if it.action == "warn"],
     }
 
 

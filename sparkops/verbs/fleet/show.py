@@ -158,6 +158,8 @@ def _details(one: Document) -> Iterator[str]:
         yield f"down until the model is loaded{took}"
     elif one["action"] == "move":
         yield f"serves until it is loaded at its new place{took}"
+    for found in one["warnings"]:
+        yield f"warning: {found['node'] + ': ' if found['node'] else ''}{found['text']} [{found['id']}]"
 
 
 def _copies(copies: Sequence[Sequence[str]]) -> str:
