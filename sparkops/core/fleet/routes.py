@@ -61,7 +61,7 @@ def routes(places: Mapping[str, tuple[Served, str]], names: Mapping[str, str]) -
     """
     found: dict[str, ModelRoute] = {}
     wanted = [(revision.served, name) for name, (revision, _) in places.items()]
-    for called, deployment in sorted((*wanted, *names.items())):
+    for called, deployment in sorted({*wanted, *names.items()}):
         revision, digest = places[deployment]
         known = found.get(called, ModelRoute(called, revision.served, revision.kind, (), frozenset()))
         servers = tuple((deployment, member) for member in revision.engines if member.port is not None)

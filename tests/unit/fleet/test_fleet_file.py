@@ -37,6 +37,12 @@ WRONG = {
     "deployments: {A b: {recipe: x}}": "Docker does not accept this name",
     "fleet: {}": "unknown key",
     "deployments: {a: {recipe: ''}}": "needs a value",
+    "{deployments: {a: {recipe: x}}, endpoint: {port: 1}}": "endpoint.node: is required",
+    "{deployments: {a: {recipe: x}}, endpoint: {node: ''}}": "endpoint.node: needs a value",
+    "{deployments: {a: {recipe: x}}, endpoint: {node: n, port: 0}}": "endpoint.port: must be between",
+    "{deployments: {a: {recipe: x}}, endpoint: {node: n, names: {b: c}}}": "endpoint.names.b: there is no deployment c",
+    "{deployments: {fleet-gateway: {recipe: x}}, endpoint: {node: n}}": "the endpoint is called fleet-gateway",
+    "{deployments: {a: {recipe: x}}, endpoint: [n]}": "endpoint",
     "deployments: {a: {recipe: x, set: {env.A: !vault b}}}": "value cannot be used here",
 }
 
