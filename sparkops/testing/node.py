@@ -168,7 +168,7 @@ class SimulatedNode:
         one = self.listening(port)
         if one is None or not one.up:
             return False
-        if _revision(one)["kind"] == GATEWAY:
+        if _revision(one).get("kind") == GATEWAY:
             return True
         if one.labels.get("sparkops.role") == "proxy":
             return any(self._routes(one, member) for member in _revision(one)["members"] if member["role"] != "proxy")
@@ -179,7 +179,7 @@ class SimulatedNode:
         parts = urlsplit(url)
         there = self.neighbours.get(parts.hostname or "")
         front = there.listening(parts.port or 80) if there else None
-        if there is None or front is None or _revision(front)["kind"] != GATEWAY or not model:
+        if there is None or front is None or _revision(front).get("kind") != GATEWAY or not model:
             return True
         folder = f"{there.state_dir}/gateways/{front.labels['sparkops.deployment']}-{front.labels['sparkops.hash'][:8]}"
         entries = json.loads(there.files[f"{folder}/proxy.yml"])["model_list"]
@@ -221,7 +221,7 @@ def _listens(one: SimulatedContainer, port: int) -> bool:
 
 
 def _revision(one: SimulatedContainer) -> dict[str, Any]:
-    return dict(json.loads(one.labels["sparkops.revision"]))
+    return dict(json.loads(one.labels.get("sparkops.revision", "{}")))
 
 
 def _same(one: SimulatedContainer, other: SimulatedContainer) -> bool:
