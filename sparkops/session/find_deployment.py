@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left, Lock
 from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
 from sparkops.core.history import unfinished_restarts
@@ -144,14 +145,19 @@ def _refuse_gateway(session: Session, facts: Mapping[str, Facts], name: str) -> 
 
 
 def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
-    """The endpoint of the fleet that this deployment is a part of, if that runs and knows its model and its key."""
-    stored, fleets = revision.stored, {container.fleet for _, container in revision.parts} - {""}
+    """The endpoint of a fleet that leads to this deployment and knows its key, if it runs."""
+    stored = revision.stored
     keys = {"" if stored.without_key else facts[one.name].key_digest for one in stored.fronts if one.name in facts}
     for one in gateways_on(facts, session.names):
-        route = routed_by(one.stored, facts).get(stored.served)
-        if fleets & {container.fleet for _, container in one.running} and route and keys & route.keys:
+        if one.runs and any(keys & route.keys for route in routes_to(stored, one.stored, facts)):
             return one.stored.fronts[0]
     return None
+
+
+def routes_to(stored: Stored, gateway: Stored, facts: Mapping[str, Facts]) -> list[WrittenRoute]:
+    """The routes of a fleet's endpoint that lead to a server of this deployment."""
+    servers = {f"{api_url(one)}/v1" for one in stored.engines if one.port is not None}
+    return [route for route in routed_by(gateway, facts).values() if servers & route.servers.keys()]
 
 
 def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> dict[str, WrittenRoute]:

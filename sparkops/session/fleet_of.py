@@ -1,10 +1,10 @@
 """What of a fleet no longer fits once a single deployment is changed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Container, Facts
 from sparkops.phases.parts import DeployedRevision
-from sparkops.session.find_deployment import gateways_on
+from sparkops.session.find_deployment import gateways_on, routes_to
 from sparkops.session.session import Session
 
 
@@ -15,10 +15,9 @@ def tell_of_fleet(session: Session, changed: Iterable[Container]) -> None:
         session.report.note(f"{fleet}: {told}: `sparkops diff` shows how, `sparkops apply` brings it back")
 
 
-def tell_of_routes(session: Session, facts: Mapping[str, Facts], rotated: Iterable[DeployedRevision]) -> None:
-    """Note that endpoints of fleets know these deployments by the key that they had before."""
-    fleets = {container.fleet for one in rotated for _, container in one.running} - {""}
-    for one in gateways_on(facts, session.names):
-        for fleet in fleets & {container.fleet for _, container in one.running}:
-            told = f"the endpoint {one.stored.deployment} knows only the earlier key, and refuses the new one"
-            session.report.note(f"{fleet}: {told} until you run `sparkops apply`")
+def tell_of_routes(session: Session, facts: Mapping[str, Facts], rotated: Sequence[DeployedRevision]) -> None:
+    """Note the endpoints of fleets that know these deployments by the key that they had before."""
+    for one in (it for it in gateways_on(facts, session.names) if it.runs):
+        if any(routes_to(other.stored, one.stored, facts) for other in rotated):
+            told = f"{one.stored.deployment} knows only the earlier key, and refuses the new one"
+            session.report.note(f"the endpoint {told} until you run `sparkops apply`")

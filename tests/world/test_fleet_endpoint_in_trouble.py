@@ -201,3 +201,24 @@ def test_no_routes_of_earlier_ones_stay_on_the_node(lab: Lab) -> None:
     write(lab, TWO, endpoint="node: node1, port: 4100")
     lab.cli("apply", code=0)
     assert len([path for path in lab.node("node1").files if path.endswith("/proxy.yml")]) == 1
+
+
+def test_a_deployment_takes_its_key_along_to_a_node_without_one(lab: Lab) -> None:
+    for name, node, recipe in (("chat", "node2", GPT), ("other", "node3", QWEN)):
+        lab.deploy("solo", "--recipe", recipe, "--name", name, "--limit", node)
+    write(lab, TWO, **FIRST)
+    lab.cli("apply", code=0)
+    before = lab.json("key", "--deployment", "other")["key"]
+    assert before != lab.json("key", "--deployment", "chat")["key"]
+    write(lab, {**TWO, "other": TWO["other"].replace("node3", "node4")}, **FIRST)
+    lab.cli("apply", code=0)
+    assert lab.json("key", "--deployment", "other")["key"] == before
+
+
+def test_what_was_deployed_by_hand_is_known_at_the_endpoint_too(lab: Lab) -> None:
+    lab.deploy("solo", "--recipe", GPT, "--name", "chat", "--limit", "node2")
+    write(lab, {"chat": TWO["chat"]}, **FIRST)
+    lab.cli("apply", code=0)
+    assert lab.json("endpoint", "chat", "--for", "openai")["variables"]["OPENAI_BASE_URL"] == endpoint(lab)["url"]
+    assert "refuses the new one" in lab.cli("key", "rotate", code=0).err
+    assert "own address" in lab.cli("endpoint", "chat", "--for", "openai", code=0).err

@@ -55,7 +55,8 @@ def decide(
     if error := no_place(observed):
         raise session.lost.error or error  # a node that is away explains it
     taken = (front.name, fleet.endpoint.port) if front and fleet.endpoint else None
-    parts = with_common_keys(parts_of(observed, session, chosen, taken), session, one_address=front is not None)
+    parts = parts_of(observed, session, chosen, taken)
+    parts = with_common_keys(parts, observed.keys, session, one_address=front is not None)
     ends, strays = _others(observed, parts, fleet.name)
     ours_to_change(one.stored for one in ends)
     parts = judged(_together(parts, ends, observed, fleet.name), taken, setup=setup)

@@ -14,7 +14,7 @@ from sparkops.core.fleet.written_routes import changed_routes, folder
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Result
 from sparkops.core.revision import RevisionImage
-from sparkops.errors import Refused
+from sparkops.errors import UsageError
 from sparkops.node_commands import scripts
 from sparkops.node_commands.gateway import CHECK
 from sparkops.phases import parts as steps
@@ -30,12 +30,12 @@ from sparkops.verbs.image.pull import ensure_pulled, references
 
 
 def node_of(wanted: WantedEndpoint, session: Session) -> Node | None:
-    """The endpoint's node, None if it was not selected or is away; raises Refused if the inventory does not have it."""
+    """The endpoint's node, None if it was not selected or is away; raises UsageError if the inventory lacks it."""
     known = [one for one in session.inventory.nodes if wanted.node in (one.name, one.address)]
     if not known:
         names = ", ".join(one.name for one in session.inventory.nodes)
         text = f"{wanted.where}: endpoint: the inventory has no node {wanted.node}"
-        raise Refused(text, hint=f"name one of its nodes: {names}")
+        raise UsageError(text, hint=f"name one of its nodes: {names}")
     return next((one for one in session.there if one == known[0]), None)
 
 
@@ -60,13 +60,12 @@ def endpoint_of(
     made = RevisionImage(reference, image.fingerprint if image else "")
     revision = gateway(fleet.name, node, fleet.endpoint.port, made, CHECK)
     others = tuple(one for one in there if one.stored.hash != revision.hash)
-    now = {name: one.stored for name, one in observed.before.items() if one.runs and one.stored.fronts}
     one = Gateway(
         revision,
         facts[node.name],
         parts[0].situation.choices,
         {part.name: (part.situation.revision, part.situation.key_digest) for part in parts},
-        {name: (it, facts[it.fronts[0].name].key_digest) for name, it in now.items() if it.fronts[0].name in facts},
+        {name: (observed.before[name].stored, digest) for name, digest in observed.keys.items()},
         fleet.endpoint.names,
         others,
     )

@@ -48,6 +48,10 @@ def _port(one: Gateway) -> Iterator[Problem]:
         return
     running = [other for other in one.in_the_way if other.runs]
     ours = {it.port for other in running for it in other.stored.members} | ({port} if one.existing else set())
+    for name, (stored, _) in one.now.items():
+        if (node, port) in [(member.name, member.port) for member in stored.members]:
+            yield f"{name} has port {port} of {node}, and still needs it when the endpoint starts", cure
+            return
     if found := next((it for it in listening if it.port == port and port not in ours), None):
         holder = f"{found.process} (pid {found.pid})" if found.process else "another process"
         yield f"{holder} uses port {port} of {node}", cure

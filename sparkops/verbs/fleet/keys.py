@@ -1,6 +1,6 @@
 """The API keys of a fleet: deployments that share a node have one key, because the file of the key is the node's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.core.plan import Plan, Secret
@@ -11,17 +11,21 @@ from sparkops.session.session import Session
 from sparkops.verbs.fleet.parts import FleetPart
 
 
-def with_common_keys(parts: Sequence[FleetPart], session: Session, *, one_address: bool) -> list[FleetPart]:
-    """The parts with the key of their group: one that was given, else one that is there, else that of the fleet.
+def with_common_keys(
+    parts: Sequence[FleetPart], before: Mapping[str, str], session: Session, *, one_address: bool
+) -> list[FleetPart]:
+    """The parts with the key of their group: one that was given, else one that is there, else one that they had before.
 
-    With `one_address`, those that serve one model name also have one key, because they answer in turn.
+    `before` are the digests of the keys with which they serve now. With none of these, it is that of the fleet. With
+    `one_address`, those that serve one model name also have one key, because they answer in turn.
     """
     found: dict[str, FleetPart] = {}
     theirs = [one.situation.key_digest for one in parts if one.situation.key_digest not in ("", NEW_KEY)]
     for group in _groups([one for one in parts if not one.situation.revision.without_key], one_address=one_address):
         told = {session.secrets.get(secret_of(one.name).name): one.situation.key_digest for one in group}
         text = next(filter(None, told), None)
-        digest = told[text] if text else next(filter(None, (*_there(group), *theirs)), NEW_KEY)
+        had = (before.get(one.name, "") for one in group)
+        digest = told[text] if text else next(filter(None, (*_there(group), *had, *theirs)), NEW_KEY)
         for one in group:
             if text:
                 session.secrets[secret_of(one.name).name] = text

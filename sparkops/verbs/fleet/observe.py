@@ -38,6 +38,14 @@ class Observed:
     placement: FleetPlacement
     strangers: tuple[DeployedRevision, ...]
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The digests of the keys with which deployments serve now, by name."""
+        fronts = {
+            name: one.stored.fronts[0].name for name, one in self.before.items() if one.runs and one.stored.fronts
+        }
+        return {name: self.facts[node].key_digest for name, node in fronts.items() if node in self.facts}
+
 
 def observe_fleet(
     drafts: Sequence[FleetDraft], session: Session, name: str, only: Sequence[str] = (), images: Sequence[str] = ()

@@ -8,7 +8,7 @@ from sparkops.core.stored import Stored
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import read_key
-from sparkops.session.find_deployment import called, current, find_deployment, front_of, shared_front
+from sparkops.session.find_deployment import called, current, find_deployment, front_of, gateways_on, shared_front
 from sparkops.session.open import opened, selected
 from sparkops.verbs.deploy.longer_context import with_more
 from sparkops.verbs.status.options import Client, EndpointOptions
@@ -68,7 +68,11 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         named = called(session, stored, current(facts, session.names))
         if not revision.runs:
             report.warn(f"{revision.title} is stopped; start it: `sparkops start {named}`")
-        front = shared_front(session, facts, revision) or front_of(revision)
+        shared = shared_front(session, facts, revision)
+        front = shared or front_of(revision)
+        for one in gateways_on(facts, session.names)[:1] if shared is None else ():
+            told = f"{one.stored.deployment} does not lead to it now"
+            report.note(f"this is the deployment's own address: the endpoint {told}")
         document = {
             "client": options.client,
             "deployment": stored.deployment,
