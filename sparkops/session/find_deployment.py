@@ -3,9 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Facts, Left, Lock
-from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
+from sparkops.core.facts import Facts, Lock
 from sparkops.core.history import unfinished_restarts
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
@@ -14,8 +12,9 @@ from sparkops.files import deployments
 from sparkops.files.recipes import recipe_names
 from sparkops.phases.beside import half_replaced
 from sparkops.phases.orphans import left_over
-from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_gateways, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
+from sparkops.session.find_gateway import gateways_named
 from sparkops.session.session import Session
 
 DIVIDES = (2, 4, 8, 16)
@@ -46,14 +45,6 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
             found.append(revision)
             newer.append(revision)
     return found
-
-
-def gateways_on(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
-    """The endpoints of fleets on these nodes: all that run, and of each fleet what was stopped last."""
-    wanted = set(nodes)
-    here = [one for one in deployed_gateways(facts) if wanted & one.nodes]
-    newest = {one.stored.deployment: one for one in sorted(here, key=lambda one: (one.runs, one.served_until))}
-    return [one for one in here if one.runs or one is newest[one.stored.deployment]]
 
 
 def _same_place(one: DeployedRevision, other: DeployedRevision) -> bool:
@@ -138,33 +129,10 @@ def front_of(revision: DeployedRevision) -> StoredMember:
 
 def _refuse_gateway(session: Session, facts: Mapping[str, Facts], name: str) -> None:
     """Raise UsageError if this is the endpoint of a fleet, and not a deployment."""
-    if any(one.stored.answers_to(name) for one in gateways_on(facts, session.names)):
+    if gateways_named(session, facts, name):
         text = f"{name} is the endpoint of a fleet, and has no model and no API key of its own"
         again = f"to restart it: `sparkops stop {name}`, then `sparkops start {name}`"
         raise UsageError(text, hint=f"name a deployment (`sparkops status` lists them); {again}")
-
-
-def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
-    """The endpoint of a fleet that leads to this deployment and knows its key, if it runs."""
-    stored = revision.stored
-    keys = {"" if stored.without_key else facts[one.name].key_digest for one in stored.fronts if one.name in facts}
-    for one in gateways_on(facts, session.names):
-        if one.runs and any(keys & route.keys for route in routes_to(stored, one.stored, facts)):
-            return one.stored.fronts[0]
-    return None
-
-
-def routes_to(stored: Stored, gateway: Stored, facts: Mapping[str, Facts]) -> list[WrittenRoute]:
-    """The routes of a fleet's endpoint that lead to a server of this deployment."""
-    servers = {f"{api_url(one)}/v1" for one in stored.engines if one.port is not None}
-    return [route for route in routed_by(gateway, facts).values() if servers & route.servers.keys()]
-
-
-def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> dict[str, WrittenRoute]:
-    """The routes of a fleet's endpoint by model name, as its node has them."""
-    states = (facts[one.name].state for one in gateway.members if one.name in facts)
-    texts = (one.gateways.get(folder(gateway), "") for one in states if isinstance(one, Left))
-    return {name: route for text in texts for name, route in written_routes(text).items()}
 
 
 def ours_to_change(revisions: Iterable[Stored]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Container, Facts
 from sparkops.phases.parts import DeployedRevision
-from sparkops.session.find_deployment import gateways_on, routes_to
+from sparkops.session.find_gateway import gateways_on, routes_to
 from sparkops.session.session import Session
 
 

@@ -119,7 +119,7 @@ def test_ctrl_c_anywhere_brings_back_the_routes_with_what_they_lead_to(lab: Lab)
         lab.anew()
         if (routes(lab), lab.running()) != before:
             break
-    assert at > len(before[1])
+    assert at > 20
     assert (code, routes(lab)["best"]) in ((0, {"node4"}), (130, {"node4"}))
     lab.cli("apply", code=0)
     assert set(routes(lab)) == {one["name"] for one in endpoint(lab)["models"]}
@@ -198,7 +198,7 @@ def test_a_mistake_is_refused_with_its_place_and_a_cure(lab: Lab, written: str, 
     write(lab, {"chat": TWO["chat"] + ", port: 8000", "other": TWO["other"]}, endpoint=written)
     ended = lab.cli("diff")
     assert ended.code in (2, 3)
-    assert "fleet.yml:" in ended.err
+    assert f"fleet.yml:{2 if told.startswith('chat: ') else 4}" in ended.err
     assert told in ended.err
     assert cure in ended.err
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparkops.core import proxy_image
-from sparkops.core.condition import LOOK_SECONDS, serving_probe
+from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Left
 from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
@@ -17,10 +17,9 @@ from sparkops.core.revision import RevisionImage
 from sparkops.errors import UsageError
 from sparkops.node_commands import scripts
 from sparkops.node_commands.gateway import CHECK
-from sparkops.phases import parts as steps
 from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
-from sparkops.phases.parts import deployed_gateways
+from sparkops.phases.parts import deployed_gateways, question
 from sparkops.session.find_deployment import ours_to_change
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.observe import Observed, started_by
@@ -60,12 +59,14 @@ def endpoint_of(
     made = RevisionImage(reference, image.fingerprint if image else "")
     revision = gateway(fleet.name, node, fleet.endpoint.port, made, CHECK)
     others = tuple(one for one in there if one.stored.hash != revision.hash)
+    keys = {part.name: part.situation.key_digest for part in parts}
     one = Gateway(
         revision,
         facts[node.name],
         parts[0].situation.choices,
-        {part.name: (part.situation.revision, part.situation.key_digest) for part in parts},
-        {name: (observed.before[name].stored, digest) for name, digest in observed.keys.items()},
+        {part.name: (part.situation.revision, keys[part.name]) for part in parts},
+        # no digest where another user deployed it: that must not read as "needs no key"
+        {name: (observed.before[name].stored, had or keys.get(name, "")) for name, had in observed.keys.items()},
         fleet.endpoint.names,
         others,
     )
@@ -77,8 +78,8 @@ def _asked(one: Gateway, session: Session) -> Gateway:
     if not one.runs:
         return one
     front = one.stored.fronts[0]
-    question = scripts.serving(steps.question({one.member.name: one.facts}, one.stored, front), LOOK_SECONDS)
-    (told,) = session.ask({one.member.name: question}).values()
+    asked = scripts.serving(question({one.member.name: one.facts}, one.stored, front), REPLACE_SECONDS)
+    (told,) = session.ask({one.member.name: asked}).values()
     return replace(one, hangs=isinstance(told, Result) and serving_probe(told.stdout).health == "silent")
 
 

@@ -24,7 +24,8 @@ from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.find_deployment import current, gateways_on, routed_by
+from sparkops.session.find_deployment import current
+from sparkops.session.find_gateway import gateways_on, routed_by
 from sparkops.session.open import Selected, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import drafted

@@ -8,7 +8,8 @@ from sparkops.core.stored import Stored
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import read_key
-from sparkops.session.find_deployment import called, current, find_deployment, front_of, gateways_on, shared_front
+from sparkops.session.find_deployment import called, current, find_deployment, front_of
+from sparkops.session.find_gateway import gateways_on, shared_front
 from sparkops.session.open import opened, selected
 from sparkops.verbs.deploy.longer_context import with_more
 from sparkops.verbs.status.options import Client, EndpointOptions

@@ -16,16 +16,8 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
-from sparkops.session.find_deployment import (
-    again,
-    called,
-    current,
-    gateways_on,
-    go_back,
-    name_or_hash,
-    routed_by,
-    unknown_deployment,
-)
+from sparkops.session.find_deployment import again, called, current, go_back, name_or_hash, unknown_deployment
+from sparkops.session.find_gateway import gateways_on, routed_by
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings

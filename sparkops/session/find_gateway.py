@@ -1,0 +1,46 @@
+"""Find the endpoints of fleets, and what they lead to."""
+
+from collections.abc import Iterable, Mapping
+
+from sparkops.core.endpoints import api_url
+from sparkops.core.facts import Facts, Left
+from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
+from sparkops.core.stored import Stored, StoredMember
+from sparkops.phases.parts import DeployedRevision, deployed_gateways
+from sparkops.session.session import Session
+
+
+def gateways_on(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
+    """The endpoints of fleets on these nodes: all that run, and of each fleet what was stopped last."""
+    wanted = set(nodes)
+    here = [one for one in deployed_gateways(facts) if wanted & one.nodes]
+    newest = {one.stored.deployment: one for one in sorted(here, key=lambda one: (one.runs, one.served_until))}
+    return [one for one in here if one.runs or one is newest[one.stored.deployment]]
+
+
+def gateways_named(session: Session, facts: Mapping[str, Facts], name: str | None) -> list[DeployedRevision]:
+    """The endpoints of fleets that a command line means by this name; none without one."""
+    return [one for one in gateways_on(facts, session.names) if name and one.stored.answers_to(name)]
+
+
+def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
+    """The endpoint of a fleet that leads to this deployment and knows its key, if it runs."""
+    stored = revision.stored
+    keys = {"" if stored.without_key else facts[one.name].key_digest for one in stored.fronts if one.name in facts}
+    for one in gateways_on(facts, session.names):
+        if one.runs and any(keys & route.keys for route in routes_to(stored, one.stored, facts)):
+            return one.stored.fronts[0]
+    return None
+
+
+def routes_to(stored: Stored, gateway: Stored, facts: Mapping[str, Facts]) -> list[WrittenRoute]:
+    """The routes of a fleet's endpoint that lead to a server of this deployment."""
+    servers = {f"{api_url(one)}/v1" for one in stored.engines if one.port is not None}
+    return [route for route in routed_by(gateway, facts).values() if servers & route.servers.keys()]
+
+
+def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> dict[str, WrittenRoute]:
+    """The routes of a fleet's endpoint by model name, as its node has them."""
+    states = (facts[one.name].state for one in gateway.members if one.name in facts)
+    texts = (one.gateways.get(folder(gateway), "") for one in states if isinstance(one, Left))
+    return {name: route for text in texts for name, route in written_routes(text).items()}
