@@ -55,14 +55,18 @@ def test_a_signal_within_the_handling_of_another_one_is_counted_and_waits_for_no
     def handling(frame, _event, _argument):
         return at_each_line if frame.f_code.co_name in ("_note", "set") else None
 
-    def interrupt(_cancel):
-        os.kill(os.getpid(), signal.SIGINT)
+    class Tasks(dict):
+        """The first signal comes as the main thread reads them: one that came in `handling` would not be traced."""
+
+        def values(self):
+            signal.raise_signal(signal.SIGINT)
+            return super().values()
 
     before = sys.gettrace()
     sys.settrace(handling)
     try:
         with pytest.raises(KeyboardInterrupt) as stop:
-            fleet.each({"a": interrupt}, fleet.cancel())
+            fleet.each(Tasks(), fleet.cancel())
     finally:
         sys.settrace(before)
     assert len(more) > 3
