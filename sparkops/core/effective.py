@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkops.core import images, models, mods, schema
-from sparkops.core.flags import FlagTable, opposite
+from sparkops.core.flags import FlagTable, amount, opposite
 from sparkops.core.images import KnownImage, Software
 from sparkops.core.models import KnownModel
 from sparkops.core.recipe import (
@@ -101,8 +101,8 @@ class Effective:
         return False if opposite(name) in self.args else default
 
     def number(self, name: str, default: float) -> float:
-        value = self.value(name)
-        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else default
+        found = amount(self.value(name))
+        return default if found is None else found
 
     def parallel(self, way: str) -> int:
         """The parallel size of one of the ways in `PARALLEL`."""

@@ -266,6 +266,12 @@ def _typed(word: str, kind: str, value: Any) -> Any:
     return word if isinstance(value, str) or "_" not in word else _word(value)
 
 
+def amount(value: Any) -> float | None:
+    """A number, also one in words such as `32k`: the tables do not tell the type of each flag that takes a size."""
+    found = _typed(value, "size", value) if isinstance(value, str) else value
+    return found if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+
+
 def _finite(word: str) -> float | str:
     try:
         number = float(word)

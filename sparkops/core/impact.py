@@ -60,10 +60,22 @@ def for_clients(s: Situation, before: Stored) -> Iterator[str]:
     yield from _keys(s, before)
 
 
-def load(revision: Revision, seconds: float | None) -> Load:
+def load(revision: Revision, seconds: float | None, beyond_mib: int | None = None) -> Load:
     """What a deploy leaves in the history of its nodes, for the next plan."""
     took = None if seconds is None else round(seconds)
-    return Load(revision.recipe, revision.image.reference, revision.topology, took, revision.hash)
+    return Load(revision.recipe, revision.image.reference, revision.topology, took, revision.hash, beyond_mib)
+
+
+def noted(s: Situation, seconds: float | None, beyond_mib: Mapping[Load, int]) -> Load | None:
+    """What the history keeps: memory, and the time of one load of all copies if it is known.
+
+    None if nothing was measured, and it is known that this revision answered.
+    """
+    beyond = beyond_mib.get(load(s.revision, None))
+    if s.loads_all and seconds is not None:
+        return load(s.revision, seconds / rounds(s), beyond)
+    known = {one.revision for facts in s.facts.values() for one in loads(facts)}
+    return None if s.revision.hash in known and beyond is None else load(s.revision, None, beyond)
 
 
 def loads(known: Facts) -> Iterator[Load]:

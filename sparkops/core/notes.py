@@ -20,8 +20,8 @@ EVERYTHING = "*"
 COMMAND, OUTCOME, WORD = 1000, 200, 100
 """Longest texts in characters: command lines, outcomes, all others."""
 
-LONGEST_LOAD = 86_400
-"""Seconds; what says more is damaged."""
+LONGEST_LOAD, LARGEST_NODE = 86_400, 131_072
+"""Seconds, and MiB; what says more is damaged."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Load:
     """What a deploy started, and the seconds from the first stop to the last answer. Equal ones should take as long.
 
     `seconds` is None if some engine ran already. `revision` is the hash of what answered, empty in notes of earlier
-    versions.
+    versions. `beyond_mib` is the most that an engine then held on one node beyond the share of memory that it requests;
+    None if that was not measured.
     """
 
     recipe: str
@@ -37,6 +38,7 @@ class Load:
     topology: str
     seconds: int | None = field(compare=False)
     revision: str = field(default="", compare=False)
+    beyond_mib: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,14 @@ def _note(text: str) -> Note | None:
 def _load(told: Any) -> Load | None:
     if not isinstance(told, Mapping):
         return None
-    seconds = told.get("seconds")
-    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_LOAD:
-        seconds = None
     names = (_text(told, "recipe"), _text(told, "image", OUTCOME), _text(told, "topology"))
-    return Load(*names, seconds, _text(told, "revision"))
+    seconds, beyond = _count(told, "seconds", LONGEST_LOAD), _count(told, "beyond_mib", LARGEST_NODE)
+    return Load(*names, seconds, _text(told, "revision"), beyond)
+
+
+def _count(told: Mapping[str, Any], key: str, most: int) -> int | None:
+    value = told.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
 
 
 def _names(told: Any) -> tuple[str, ...]:

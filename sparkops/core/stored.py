@@ -17,6 +17,9 @@ from sparkops.core.revision import GATEWAY, SCHEMA, container_name
 from sparkops.core.topology import split
 from sparkops.core.utilization import UTILIZATION
 
+CACHE_SIZE = "kv-cache-memory-bytes"
+"""The size of the KV cache, instead of a share of the memory."""
+
 A_DAY = 86_400
 SHORT_HASH = 8
 """As many digits of a hash are shown and are enough on a command line."""
@@ -72,6 +75,10 @@ class Stored:
         return str(self.data.get("topology", "?"))
 
     @property
+    def image(self) -> str:
+        return str(mapping(self.data.get("image")).get("reference", "?"))
+
+    @property
     def served(self) -> str:
         return str(self.data.get("served", "?"))
 
@@ -108,6 +115,11 @@ class Stored:
             return float(asked)
         except (TypeError, ValueError):  # a label that we did not write
             return UTILIZATION
+
+    @property
+    def asked(self) -> float:
+        """The same, but nothing if it is the size of the KV cache that the engine is told."""
+        return 0.0 if CACHE_SIZE in mapping(self.data.get("args")) else self.share
 
     @property
     def executor(self) -> str | None:

@@ -15,7 +15,8 @@ class EngineBoot:
     """`looks` is the number of probes until it is ready (or has failed); `never` loads forever.
 
     `falls` is how often it dies at its start, to be started again, before it comes up. `refuses`: what it answers to
-    every request for tokens, healthy as it is. `compiles`: until it is ready, compilers use the CPU.
+    every request for tokens, healthy as it is. `compiles`: until it is ready, compilers use the CPU. `gpu_mib` is the
+    memory that nvidia-smi lists of it once it is ready.
     """
 
     looks: int = 2
@@ -24,6 +25,7 @@ class EngineBoot:
     falls: int = 0
     refuses: str = ""
     compiles: bool = False
+    gpu_mib: int | None = None
     log: tuple[str, ...] = BOOT_LINES
 
 

@@ -53,7 +53,7 @@ def _system(node: SimulatedNode) -> Probes:
         "meminfo": (0, meminfo(node)),
         "driver": (0, "module=580.95.05\nNVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.95.05"),
         "nvidia-smi": (0, "NVIDIA GB10, 12.1, 580.95.05"),
-        "gpu-processes": (0, ""),
+        "gpu-processes": (0, _gpu_processes(node)),
         "reboot-required": (0, "no"),
         "sudo": (0, "true 0 "),
         "linger": (0, "yes" if node.lingers else "no"),
@@ -69,6 +69,14 @@ def meminfo(node: SimulatedNode) -> str:
     sizes = {"MemTotal": node.total_kib, "MemFree": free, "MemAvailable": AVAILABLE_KIB, "Cached": node.cached_kib}
     sizes |= {"SwapTotal": 0, "SwapFree": 0, "CmaTotal": 131072}
     return "\n".join(f"{key}: {value:>12} kB" for key, value in sizes.items())
+
+
+def _gpu_processes(node: SimulatedNode) -> str:
+    """What nvidia-smi lists of engines that are up, with the control group of each."""
+    holding = [one for one in node.engine.containers.values() if one.up and one.boot.gpu_mib is not None]
+    rows = [f"{pid}, VLLM::EngineCore, {one.boot.gpu_mib} MiB" for pid, one in enumerate(holding, 5000)]
+    groups = [f"cgroup {pid} 0::/system.slice/docker-{one.id}.scope" for pid, one in enumerate(holding, 5000)]
+    return "\n".join(rows + groups)
 
 
 def _disk(node: SimulatedNode) -> str:

@@ -168,6 +168,11 @@ class Lab(Person):
             found += [name] if sum(asked) > 1.001 else []
         return found
 
+    def was_deployed(self, at: int) -> bool:
+        """Whether the `at`-th send came when all served, and only reads what a deploy tells or keeps of that."""
+        words = self.world.sent[at - 1].command.words
+        return words[:2] == ("docker", "logs") or any(str(word).startswith("meminfo,gpu-processes") for word in words)
+
     def on(self, name: str, *words: str) -> str:
         """What a command of the node prints to its user."""
         result = self.node(name).run(Command(words), "", self.world.now())

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from sparkops.testing import BootRule, EngineBoot, Trouble
+from sparkops.testing.node import TOTAL_KIB
 from support.world import Lab
 
 GPT = "openai-gpt-oss-120b"
@@ -61,6 +62,11 @@ def routes(lab: Lab) -> dict[str, str]:
     return found
 
 
+def holding(share: float, beyond_gib: float) -> BootRule:
+    """Engines that request this share hold that much more, once they are up."""
+    return BootRule.flag(f"{share:g}", EngineBoot(gpu_mib=round(share * TOTAL_KIB / 1024 + beyond_gib * 1024)))
+
+
 def serving(lab: Lab) -> set[str]:
     return {one["name"] for one in lab.json("status")["deployments"] if one["state"] == "serving"}
 
@@ -69,6 +75,9 @@ def serving(lab: Lab) -> set[str]:
 def test_whatever_the_file_says_and_whatever_fails(lab_of: Callable[[int], Lab], seed: int) -> None:
     chance = random.Random(seed)
     lab = lab_of(chance.choice((2, 4, 5)))
+    if chance.random() < 0.5:
+        beyond = chance.choice((0, 1, 3))
+        lab.world.boot(*(holding(share, beyond) for share in (0.2, 0.4, 0.6, 0.7, 0.9)))
     lab.deploy("solo", "--name", "stranger", "--limit", lab.names[0], "--set", "args.gpu-memory-utilization=0.6")
     strangers = lab.starts()
     fleet: dict[str, str] = {}
@@ -101,10 +110,11 @@ def troubled(lab: Lab, chance: random.Random, seed: int, number: int) -> int:
         lab.killed(at, "apply", kind=kind, seed=seed)
         return -1
     if kind == "dies":
-        lab.world.boot(BootRule.flag(str(number), EngineBoot(looks=3, crashes=True)))
+        for node in lab.world.nodes.values():
+            node.engine.boots.insert(0, BootRule.flag(str(number), EngineBoot(looks=3, crashes=True)))
         code = lab.cli("apply").code
         for node in lab.world.nodes.values():
-            node.engine.boots.pop()
+            del node.engine.boots[0]
         return code
     lab.anew(seed=seed, troubles=[Trouble(kind, at, 1000.0)] if kind != "none" else [])  # type: ignore[arg-type]
     code = lab.cli("apply").code

@@ -369,7 +369,7 @@ def test_two_killed_deploys_of_neighbours_both_go_back(lab: Lab, at: int) -> Non
     assert lab.running() == served
 
 
-@pytest.mark.parametrize("at", [20, 22, 24])
+@pytest.mark.parametrize("at", [22, 24, 26])
 def test_a_killed_playbook_whose_first_deploy_ended_is_not_undone_there(lab: Lab, at: int) -> None:
     for more in (("--set", "args.max-model-len=1024"), ()):
         lab.deploy("solo", "--name", "a", "--limit", "node1", *more)

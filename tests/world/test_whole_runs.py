@@ -145,8 +145,8 @@ def test_the_number_of_waves_does_not_grow_with_the_nodes(tmp_path: Path, nodes:
     assert (world.connections, world.waves) == (nodes, WAVES)
 
 
-WAVES = 9
-"""Connect, facts, one for each phase of the plan (directories, key, memory, start, load, ask), and the boot logs."""
+WAVES = 10
+"""Connect, facts, each phase of the plan (directories, key, memory, start, load, ask), what is held, the boot logs."""
 
 
 def test_a_node_that_is_lost_in_the_middle_of_a_stop_does_not_keep_the_others_running(tmp_path: Path) -> None:

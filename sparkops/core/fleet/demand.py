@@ -33,6 +33,8 @@ class Demand:
 
     `needs` has each node that it may take, with the memory of an engine there in thousandths of the node's.
     `lacks` is, by node, what must be copied there first, in MiB. `keeps` are the nodes of the copies that it has.
+    `beyond` is the part of `needs` that an engine takes beyond the share that it requests, and `measured` whether that
+    is known from one that served.
     Two deployments share a node only if one of them is `alongside`.
     """
 
@@ -43,6 +45,8 @@ class Demand:
     lacks: Mapping[str, int] = field(default_factory=dict)
     keeps: tuple[Group, ...] = ()
     alongside: bool = False
+    beyond: int = 0
+    measured: bool = False
 
     @property
     def kept(self) -> frozenset[frozenset[str]]:

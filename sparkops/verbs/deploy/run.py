@@ -6,11 +6,9 @@ order of the steps on the nodes.
 
 from typing import TYPE_CHECKING
 
-from sparkops.core.impact import load, loads, told
-from sparkops.core.notes import EVERYTHING, Load
+from sparkops.core.impact import noted, told
+from sparkops.core.notes import EVERYTHING
 from sparkops.core.recipe import Recipe
-from sparkops.core.situation import Situation
-from sparkops.core.turns import rounds
 from sparkops.errors import Refused
 from sparkops.files import deployments
 from sparkops.report.answer import Answer
@@ -19,6 +17,7 @@ from sparkops.session.api_key import keys_of
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import refuse_newcomers
 from sparkops.session.fleet_of import tell_of_fleet
+from sparkops.session.measure import measure
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
@@ -91,7 +90,7 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
         session.report.expect(impact["seconds"] if compiled.situation.loads_all else None)
         session.about(session.deployment, replaces=compiled.situation.replaces)
     # Before: if this run is killed and a node goes away, the next one must know.
-    placed = (member.name for member in compiled.situation.revision.members)
+    placed = [member.name for member in compiled.situation.revision.members]
     deployments.add(session.inventory.source, placed, session.deployment)
     began = session.fleet.now()
     execute(compiled.plan, session)
@@ -99,16 +98,11 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
     session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
     tell_of_fleet(session, (container for _, _, container in compiled.situation.replaced))
-    session.load = _noted(compiled.situation, session.fleet.now() - began)
+    seconds = session.fleet.now() - began
+    session.load = noted(compiled.situation, seconds, {})
+    if compiled.plan.changes:
+        session.load = noted(compiled.situation, seconds, measure(session, placed))
     return compiled
-
-
-def _noted(s: Situation, seconds: float) -> Load | None:
-    """What the history keeps: the time of one load of all copies, else only once that this revision answered."""
-    if s.loads_all:
-        return load(s.revision, seconds / rounds(s))
-    known = {one.revision for facts in s.facts.values() for one in loads(facts)}
-    return None if s.revision.hash in known else load(s.revision, None)
 
 
 def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | None = None) -> Compiled:

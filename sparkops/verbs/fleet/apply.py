@@ -5,11 +5,9 @@ from pathlib import Path
 
 from sparkops.core.fleet.fleet_file import WantedFleet
 from sparkops.core.history import last_apply
-from sparkops.core.impact import load, loads
+from sparkops.core.impact import noted
 from sparkops.core.notes import Load
 from sparkops.core.schedule import Schedule
-from sparkops.core.situation import Situation
-from sparkops.core.turns import rounds
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.files import deployments, fleets
 from sparkops.phases.cache import WantedSchedule, compile_schedule
@@ -19,6 +17,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session import git
 from sparkops.session.execute import attempt, execute, tried
+from sparkops.session.measure import measure
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.schedule import CRON_HINT
@@ -155,20 +154,16 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
         session.about(name, replaces=[one.stored.hash for one in decided.endpoint.ends])
     began = session.fleet.now()
     execute(decided.plan.change, session)
-    seconds = session.fleet.now() - began
-    for part in changing:
-        session.about(part.name, load=_load(part.situation, seconds if len(changing) == 1 else None))
+    seconds = session.fleet.now() - began if len(changing) == 1 else None  # else others loaded meanwhile
+    beyond: dict[Load, int] = {}
+    try:
+        beyond = measure(session, {node for part in changing for node in part.nodes})
+    finally:  # an interrupt undoes nothing: they serve
+        for part in changing:
+            session.about(part.name, load=noted(part.situation, seconds, beyond))
     names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends), *gateways)
     session.settled = tuple(dict.fromkeys(names))
     return tried(decided.plan.rest, session)[1]
-
-
-def _load(s: Situation, seconds: float | None) -> Load | None:
-    """What the history keeps: how long a load took if nothing else was done meanwhile, else that it answered."""
-    if s.loads_all and seconds is not None:
-        return load(s.revision, seconds / rounds(s))
-    known = {one.revision for facts in s.facts.values() for one in loads(facts)}
-    return None if s.revision.hash in known else load(s.revision, None)
 
 
 def _doubts(part: FleetPart, session: Session) -> list[str]:

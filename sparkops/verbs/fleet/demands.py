@@ -13,8 +13,11 @@ from sparkops.core.facts import Facts, Model, Unread
 from sparkops.core.fleet.demand import Demand, Host, Pool
 from sparkops.core.fleet.fleet_file import FleetDeployment, WantedFleet
 from sparkops.core.fleet.place import STEP
+from sparkops.core.memory_beyond import beyond_mib
 from sparkops.core.memory_estimate import estimate
+from sparkops.core.notes import Load
 from sparkops.core.sizes import GIB_KIB
+from sparkops.core.stored import CACHE_SIZE
 from sparkops.core.topology import LEAST_CLUSTER, split
 from sparkops.core.utilization import WHOLE
 from sparkops.errors import Refused, UsageError
@@ -46,10 +49,21 @@ class FleetDraft:
     def settings(self) -> Effective:
         return self.draft.effective
 
-    def share(self, total_kib: int) -> int:
-        """The memory that an engine takes of a node of this size, in thousandths."""
+    @property
+    def load(self) -> Load:
+        """What it has in common with what a history tells of."""
+        return Load(self.settings.recipe.name, self.settings.image, str(self.wanted.topology), None)
+
+    def memory(self, total_kib: int, measured: int | None, *, runs: bool) -> tuple[int, int]:
+        """What an engine requests of a node of this size, and what it takes beyond that, both in thousandths.
+
+        If that was not `measured` (in MiB), it is estimated; what runs has shown that it needs no more than it has.
+        """
         found = estimate(self.settings, self.draft.placement.shape, total_kib)
-        return math.ceil(round(found.share * GIB_KIB / total_kib * WHOLE_NODE, 3))
+        requested = 0.0 if self.settings.number(CACHE_SIZE, 0) else found.share
+        taken = found.share if runs else found.claimed
+        beyond = taken - requested if measured is None else measured / 1024
+        return _thousandths(requested * GIB_KIB, total_kib), _thousandths(beyond * GIB_KIB, total_kib)
 
 
 def drafts_of(fleet: WantedFleet, options: FleetOptions, chosen: Selected) -> list[FleetDraft]:
@@ -102,32 +116,56 @@ def _span(wanted: FleetDeployment) -> int:
     return shapes.cluster_size(settings, least, recipe.nodes.max) or least
 
 
-def demand(one: FleetDraft, facts: Mapping[str, Facts], mine: Iterable[DeployedRevision]) -> Demand:
-    """What a deployment needs of each node that answers; `mine` is what serves of it, or was stopped last."""
-    placement = one.draft.placement
+def demand(
+    one: FleetDraft, facts: Mapping[str, Facts], mine: Sequence[DeployedRevision], beyond: Mapping[Load, int]
+) -> Demand:
+    """What a deployment needs of each node that answers; `mine` is what serves of it, or was stopped last.
+
+    `beyond` is what engines were measured to hold beyond their share, in MiB.
+    """
+    placement, measured = one.draft.placement, beyond.get(one.load)
     there = [node for node in one.nodes if node in facts]
+    runs = any(it.runs for it in mine)
+    memory = {node: one.memory(facts[node].memory.total_kib, measured, runs=runs) for node in there}
     return Demand(
         one.wanted.name,
-        {node: one.share(facts[node].memory.total_kib) for node in there},
+        {node: sum(parts) for node, parts in memory.items()},
         placement.topology.copies,
         placement.shape.span,
         {node: _lacks(one, node, facts) for node in there},
         tuple(tuple(rank.name for rank in copy) for it in mine for copy in split(it.stored.engines)),
         one.wanted.alongside,
+        max((more for _, more in memory.values()), default=0),
+        measured is not None,
     )
 
 
 def host(node: str, facts: Facts, running: Sequence[DeployedRevision], fleet: Iterable[str]) -> Host:
     """What a node has for the fleet: without what its deployments hold now, and less what all others hold.
 
-    Rounded, as idle nodes differ by little and are alike for the placement.
+    Rounded, as idle nodes differ by little and are alike for the placement; but what engines of the fleet hold there
+    has room.
     """
     memory, ours = facts.memory, frozenset(fleet)
     here = [one for one in running if node in shares(one)]
-    free = free_without(memory, [one.stored for one in here if one.stored.deployment in ours])
+    mine = [one for one in here if one.stored.deployment in ours]
+    free = free_without(memory, [one.stored for one in mine])
     others = [shares(one)[node] for one in here if one.stored.deployment not in ours]
     room = round(min(free / memory.total_kib, WHOLE - sum(others)) * WHOLE_NODE, 3)
-    return Host(node, max(0, math.floor(room / STEP) * STEP), owned=bool(others))
+    held = sum(_held(one, node, facts) for one in mine)
+    return Host(node, max(held, math.floor(room / STEP) * STEP), owned=bool(others))
+
+
+def _held(one: DeployedRevision, node: str, facts: Facts) -> int:
+    """What a loaded engine has of a node, in thousandths; 0 if it is not known to be loaded."""
+    found = [beyond_mib(one.stored, container, facts) for where, container in one.running if where == node]
+    total = facts.memory.total_kib
+    beyond = max((more for more in found if more is not None), default=None)
+    return 0 if beyond is None else _thousandths(one.stored.asked * total, total) + _thousandths(beyond * 1024, total)
+
+
+def _thousandths(kib: float, total_kib: int) -> int:
+    return math.ceil(round(kib / total_kib * WHOLE_NODE, 3))
 
 
 def pools(fabric: Fabric, nodes: Sequence[str]) -> list[Pool]:

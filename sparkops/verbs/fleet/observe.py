@@ -8,6 +8,7 @@ from sparkops.core.fabric import graph
 from sparkops.core.facts import Facts
 from sparkops.core.fleet.demand import Demand, Host
 from sparkops.core.fleet.place import FleetPlacement, place
+from sparkops.core.memory_beyond import remembered
 from sparkops.core.revise import args_of
 from sparkops.errors import Refused
 from sparkops.phases.orphans import left_over
@@ -69,7 +70,8 @@ def observe_fleet(
     strangers = [one for one in running if one.stored.deployment not in names and not started_by(one, name)]
     ours = names | {one.stored.deployment for one in running if one not in strangers}
     hosts = [host(node, known, running, ours) for node, known in usable.items()]
-    demands = [demand(one, usable, _there(one, running, before)) for one in drafts]
+    beyond = remembered(facts)
+    demands = [demand(one, usable, _there(one, running, before), beyond) for one in drafts]
     fabric = graph(usable)
     if any(one.span > 1 for one in demands):
         fabric = graph(usable, ask_peers(session, hears(usable, session.selected))).within(fabric)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkops.core.facts import Facts
 from sparkops.core.fleet.demand import Demand, Host
-from sparkops.core.fleet.place import NoPlace
+from sparkops.core.fleet.place import LEAST, STEP, NoPlace
 from sparkops.errors import Refused
 from sparkops.phases.beside import shares
 from sparkops.verbs.fleet.demands import WHOLE_NODE, FleetDraft
@@ -47,11 +47,13 @@ def _deployment(draft: FleetDraft, one: Demand, observed: Observed) -> dict[str,
         "recipe": draft.settings.recipe.name,
         "topology": str(draft.wanted.topology),
         "share": share / WHOLE_NODE,
+        "beyond": one.beyond / WHOLE_NODE,
+        "measured": one.measured,
         "copies": [list(copy) for copy in copies] if copies else None,
         "stays": bool(copies) and bool(one.keeps) and stay == one.most_kept,
         "copy_mib": sum(one.lacks.get(node, 0) for node in nodes),
         "problem": _problem(draft, one, without) if without else None,
-        "next": _next(draft, without, observed) if without else None,
+        "next": _next(draft, one, without, observed) if without else None,
     }
 
 
@@ -63,23 +65,26 @@ def _problem(draft: FleetDraft, one: Demand, without: NoPlace) -> str:
         return f"the cables connect too few of the nodes that it may take: it needs {one.copies} x {one.span}"
     if without.reason == "shared":
         return "every node that has room for it has another deployment, and neither of them is `alongside`"
-    return f"needs {share:.2f} of the memory of {count} {'node' if count == 1 else 'nodes'}; no place was found"
+    told = f"needs {share:.2f} of the memory of {count} {'node' if count == 1 else 'nodes'}"
+    how = "measured" if one.measured else "estimated"
+    more = f" ({one.beyond / WHOLE_NODE:.2f} of that beyond what it requests, as {how})" if one.beyond else ""
+    return f"{told}{more}; no place was found"
 
 
-def _next(draft: FleetDraft, without: NoPlace, observed: Observed) -> str:
-    others = [one.stored for one in observed.strangers if one.nodes.intersection(draft.nodes)]
-    stops = [f"`sparkops stop {one.named_among(others)}`" for one in others]
+def _next(draft: FleetDraft, one: Demand, without: NoPlace, observed: Observed) -> str:
+    others = [it.stored for it in observed.strangers if it.nodes.intersection(draft.nodes)]
+    stops = [f"`sparkops stop {it.named_among(others)}`" for it in others]
     if stops and without.reason in ("memory", "shared"):
-        return f"stop what is not of the fleet: {', '.join(dict.fromkeys(stops))}; or {_change(draft, without)}"
-    return _change(draft, without)
+        return f"stop what is not of the fleet: {', '.join(dict.fromkeys(stops))}; or {_change(draft, one, without)}"
+    return _change(draft, one, without)
 
 
-def _change(draft: FleetDraft, without: NoPlace) -> str:
+def _change(draft: FleetDraft, one: Demand, without: NoPlace) -> str:
     where = draft.wanted.where
     if without.reason == "shared":
         return f"let it stand beside another one: alongside: true ({where})"
-    if without.most:
-        share = f"args.gpu-memory-utilization: {without.most / WHOLE_NODE:.2f}"
+    if without.most and without.most - one.beyond >= LEAST:
+        share = f"args.gpu-memory-utilization: {(without.most - one.beyond) // STEP * STEP / WHOLE_NODE:.2f}"
         return f"if the model fits into less, give it less: set: {{{share}}} ({where})"
     return f"change its nodes or replicas, or take a deployment out of the fleet ({where})"
 

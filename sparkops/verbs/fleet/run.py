@@ -12,7 +12,7 @@ from sparkops.verbs.fleet.observe import Observed, observe_fleet
 from sparkops.verbs.fleet.options import FleetOptions
 from sparkops.verbs.fleet.places import no_place, places
 
-PROBES = (*READS, "images", "model", "models")
+PROBES = (*READS, "gpu-processes", "images", "model", "models")
 
 
 def place(options: FleetOptions, report: Report) -> Answer:

@@ -44,7 +44,8 @@ def placed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def _deployment(one: Document, ink: Ink) -> list[object]:
     copies = ", ".join(" + ".join(copy) for copy in one["copies"] or ()) or ink.bad("no place")
     copied = f"copies {gib(one['copy_mib'] * 1024)} first" if one["copy_mib"] else ""
-    return [one["name"], one["topology"], f"{one['share']:.2f}", copies, "stays" if one["stays"] else copied or " "]
+    memory = f"{one['share']:.2f} {'measured' if one['measured'] else 'estimated'}"
+    return [one["name"], one["topology"], memory, copies, "stays" if one["stays"] else copied or " "]
 
 
 def _node(node: Document, ink: Ink) -> list[object]:

@@ -125,6 +125,13 @@ def test_what_would_fit_does_fit(name: str, shape: Shape, setting: str) -> None:
             assert then.fit in ("fits", "tight"), (option, then)
 
 
+@pytest.mark.parametrize("said", [4 << 30, str(4 << 30), "4G"])
+def test_a_cache_of_a_given_size_counts_in_each_way_to_write_it(said: object) -> None:
+    words = Overrides((f"args.kv-cache-memory-bytes={said}",))
+    found = estimate(effective(recipes.recipe("nemotron-3-nano-nvfp4"), SOLO.kind, words), SOLO)
+    assert found.kv_cache == 4
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_table_is_what_the_published_configuration_gives(name: str) -> None:
     config, layers = CONFIGS[name]["config"], CONFIGS[name]["layers"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sparkops.core.history import cut_off, cut_off_text, runs, stopped_for, unfinished_rollback
-from sparkops.core.notes import OUTCOME, NodeHistory, Note, line, notes
+from sparkops.core.notes import OUTCOME, Load, NodeHistory, Note, line, notes
 
 
 def begin(run: str, at: int, verb: str = "deploy") -> Note:
@@ -27,14 +27,16 @@ def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[s
 
 
 SWAP = Note("about", "a", end("a", 3).at, started=("abc",), stopped=("def", "123"))
+LOAD = Note("end", "a", end("a", 3).at, load=Load("tiny", "vllm-node", "solo", 61, "abc", 3072))
 
 
 def test_a_note_is_a_line_of_json_with_a_schema_and_is_read_back() -> None:
-    for note in (begin("a", 1), end("a", 2, code=5), CUT, end("a", 2, settled=("tiny", "*")), SWAP):
+    for note in (begin("a", 1), end("a", 2, code=5), CUT, end("a", 2, settled=("tiny", "*")), SWAP, LOAD):
         text = line(note)
         assert json.loads(text)["schema"] == 1
         assert "\n" not in text
-        assert notes(text) == (note,)
+        (found,) = notes(text)
+        assert (found, repr(found)) == (note, repr(note))
 
 
 def test_lines_that_are_damaged_or_of_no_known_kind_are_left_out() -> None:
