@@ -9,7 +9,7 @@ from sparkops.checks.gpu import MUCH_MIB
 from sparkops.core.facts import Memory, known
 from sparkops.core.growth import TROUBLE_KIB
 from sparkops.core.impact import load
-from sparkops.core.memory_beyond import remembered
+from sparkops.core.memory_beyond import one_copy, remembered
 from sparkops.core.memory_estimate import GOOD_LEFT_GIB, Estimate, estimate, least_share_of
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import deployed
@@ -62,7 +62,7 @@ def fits(here: Here) -> Iterator[Said]:
     if found := _too_small(here, memory):
         yield found
     elif need <= usable:
-        left = dropped - need - 1024 * remembered(here.s.facts).get(load(here.s.revision, None), 0)
+        left = dropped - need - 1024 * remembered(here.s.facts).get(one_copy(load(here.s.revision, None)), 0)
         yield _drafted(here, memory) or _tight(here, memory, dropped, left) or good(evidence=evidence)
     elif need <= dropped:
         yield warn(

@@ -6,6 +6,7 @@ from typing import Any
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
+from sparkops.core.memory_beyond import one_copy
 from sparkops.core.notes import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
@@ -71,7 +72,7 @@ def noted(s: Situation, seconds: float | None, beyond_mib: Mapping[Load, int]) -
 
     None if nothing was measured, and it is known that this revision answered.
     """
-    beyond = beyond_mib.get(load(s.revision, None))
+    beyond = beyond_mib.get(one_copy(load(s.revision, None)))
     if s.loads_all and seconds is not None:
         return load(s.revision, seconds / rounds(s), beyond)
     known = {one.revision for facts in s.facts.values() for one in loads(facts)}

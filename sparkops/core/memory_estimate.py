@@ -189,7 +189,7 @@ def _estimate(
     draft, more, uncounted = _draft(effective, draft_gib)
     weights, unsized = _weights(effective, size, parallel * stages, copies)
     weights = weights + more / parallel if weights else None
-    old = images.known(effective.image).kind in ("mxfp4", "ngc")
+    old = _is_old(effective)
     batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
     graphs = 0.0 if old or effective.eager else GRAPHS_GIB
     overhead = BASE_GIB + ACTIVATION_GIB * batched / 1024 * (found.hidden if found else HIDDEN) / 1024 + graphs
@@ -197,7 +197,7 @@ def _estimate(
     if fixed := effective.number("kv-cache-memory-bytes", 0):
         share = (weights or 0) + overhead + fixed / 2**30
     else:
-        share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if old else UTILIZATION)
+        share = total * requested_share(effective)
     base = Estimate("unknown", total, available, share + beyond, weights, overhead, graphs, beyond)
     if weights is None:
         return _judged(base, None, shape, unsized)
@@ -208,6 +208,19 @@ def _estimate(
     context = said if said > 0 else found.context
     need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), bool(fixed), draft)
     return _judged(_counted(base, need, cache), need, shape, uncounted or unsized)
+
+
+def requested_share(effective: Effective) -> float:
+    """The share of a node's memory that is free when the engine starts, else it fails, also with a given KV cache.
+
+    Source: `request_memory` in vLLM's `v1/worker/utils.py`.
+    """
+    usual = OLD_UTILIZATION if _is_old(effective) else UTILIZATION
+    return effective.number("gpu-memory-utilization", usual)
+
+
+def _is_old(effective: Effective) -> bool:
+    return images.known(effective.image).kind in ("mxfp4", "ngc")
 
 
 def bytes_per_token(effective: Effective) -> float | None:

@@ -17,9 +17,6 @@ from sparkops.core.revision import GATEWAY, SCHEMA, container_name
 from sparkops.core.topology import split
 from sparkops.core.utilization import UTILIZATION
 
-CACHE_SIZE = "kv-cache-memory-bytes"
-"""The size of the KV cache, instead of a share of the memory."""
-
 A_DAY = 86_400
 SHORT_HASH = 8
 """As many digits of a hash are shown and are enough on a command line."""
@@ -110,16 +107,16 @@ class Stored:
     @property
     def share(self) -> float:
         """The part of each node's memory that its engines ask for."""
-        asked = mapping(self.data.get("args")).get("gpu-memory-utilization", UTILIZATION)
         try:
-            return float(asked)
+            asked = float(mapping(self.data.get("args")).get("gpu-memory-utilization", UTILIZATION))
         except (TypeError, ValueError):  # a label that we did not write
             return UTILIZATION
+        return asked if 0 < asked <= 1 else UTILIZATION
 
     @property
-    def asked(self) -> float:
-        """The same, but nothing if it is the size of the KV cache that the engine is told."""
-        return 0.0 if CACHE_SIZE in mapping(self.data.get("args")) else self.share
+    def cache_is_given(self) -> bool:
+        """Whether the recipe gives the size of the KV cache."""
+        return bool(mapping(self.data.get("args")).get("kv-cache-memory-bytes"))
 
     @property
     def executor(self) -> str | None:

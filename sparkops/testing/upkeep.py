@@ -112,6 +112,7 @@ def locked(node: SimulatedNode, lines: int) -> str:
     kept = node.files.get(f"{node.state_dir}/history", "").splitlines()
     loads = [line for line in kept if '"load":' in line][-20:]
     loads += [line for line in kept if '"started":' in line][-5:]
+    loads += [line for line in kept if '"settled":' in line][-40:]
     return "\n".join([f"held {'yes' if node.lock else 'no'}", owner, *loads, *kept[-lines:]])
 
 

@@ -1,6 +1,6 @@
 """What the deployments of a fleet need of nodes, and what the nodes have for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 Group = tuple[str, ...]
@@ -33,8 +33,8 @@ class Demand:
 
     `needs` has each node that it may take, with the memory of an engine there in thousandths of the node's.
     `lacks` is, by node, what must be copied there first, in MiB. `keeps` are the nodes of the copies that it has.
-    `beyond` is the part of `needs` that an engine takes beyond the share that it requests, and `measured` whether that
-    is known from one that served.
+    `requested` is the share that an engine finds free at its start, or fails; what it needs beyond that was `measured`
+    or is estimated.
     Two deployments share a node only if one of them is `alongside`.
     """
 
@@ -45,7 +45,7 @@ class Demand:
     lacks: Mapping[str, int] = field(default_factory=dict)
     keeps: tuple[Group, ...] = ()
     alongside: bool = False
-    beyond: int = 0
+    requested: int = 0
     measured: bool = False
 
     @property
@@ -60,6 +60,10 @@ class Demand:
     @property
     def least_need(self) -> int:
         return min(self.needs.values(), default=0)
+
+    def beyond(self, nodes: Iterable[str]) -> int:
+        """The most that an engine on one of these nodes needs beyond what it requests."""
+        return max((self.needs[node] - self.requested for node in nodes), default=0)
 
     @property
     def most_kept(self) -> int:

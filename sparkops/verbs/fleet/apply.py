@@ -155,14 +155,14 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
     began = session.fleet.now()
     execute(decided.plan.change, session)
     seconds = session.fleet.now() - began if len(changing) == 1 else None  # else others loaded meanwhile
+    names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends), *gateways)
+    session.settled = tuple(dict.fromkeys(names))
     beyond: dict[Load, int] = {}
     try:
         beyond = measure(session, {node for part in changing for node in part.nodes})
-    finally:  # an interrupt undoes nothing: they serve
+    finally:
         for part in changing:
             session.about(part.name, load=noted(part.situation, seconds, beyond))
-    names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends), *gateways)
-    session.settled = tuple(dict.fromkeys(names))
     return tried(decided.plan.rest, session)[1]
 
 

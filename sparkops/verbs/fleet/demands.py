@@ -13,11 +13,10 @@ from sparkops.core.facts import Facts, Model, Unread
 from sparkops.core.fleet.demand import Demand, Host, Pool
 from sparkops.core.fleet.fleet_file import FleetDeployment, WantedFleet
 from sparkops.core.fleet.place import STEP
-from sparkops.core.memory_beyond import beyond_mib
-from sparkops.core.memory_estimate import estimate
+from sparkops.core.memory_beyond import beyond_mib, kind_of, one_copy
+from sparkops.core.memory_estimate import estimate, requested_share
 from sparkops.core.notes import Load
 from sparkops.core.sizes import GIB_KIB
-from sparkops.core.stored import CACHE_SIZE
 from sparkops.core.topology import LEAST_CLUSTER, split
 from sparkops.core.utilization import WHOLE
 from sparkops.errors import Refused, UsageError
@@ -50,20 +49,23 @@ class FleetDraft:
         return self.draft.effective
 
     @property
-    def load(self) -> Load:
-        """What it has in common with what a history tells of."""
-        return Load(self.settings.recipe.name, self.settings.image, str(self.wanted.topology), None)
+    def kind(self) -> Load:
+        """What it has in common with engines that hold as much memory."""
+        return one_copy(Load(self.settings.recipe.name, self.settings.image, str(self.wanted.topology), None))
 
-    def memory(self, total_kib: int, measured: int | None, *, runs: bool) -> tuple[int, int]:
-        """What an engine requests of a node of this size, and what it takes beyond that, both in thousandths.
+    @property
+    def requested(self) -> int:
+        return _thousandths(requested_share(self.settings), 1)
 
-        If that was not `measured` (in MiB), it is estimated; what runs has shown that it needs no more than it has.
+    def need(self, total_kib: int, beyond_mib: int | None, *, there: bool) -> int:
+        """The memory that an engine takes of a node of this size, in thousandths.
+
+        If it is not known what it takes beyond its share, that is estimated; one that is `there` already takes no more.
         """
         found = estimate(self.settings, self.draft.placement.shape, total_kib)
-        requested = 0.0 if self.settings.number(CACHE_SIZE, 0) else found.share
-        taken = found.share if runs else found.claimed
-        beyond = taken - requested if measured is None else measured / 1024
-        return _thousandths(requested * GIB_KIB, total_kib), _thousandths(beyond * GIB_KIB, total_kib)
+        taken = found.share if there or beyond_mib is not None else found.claimed
+        beyond = _thousandths((beyond_mib or 0) * 1024, total_kib)
+        return max(self.requested + beyond, _thousandths(taken * GIB_KIB, total_kib))
 
 
 def drafts_of(fleet: WantedFleet, options: FleetOptions, chosen: Selected) -> list[FleetDraft]:
@@ -117,55 +119,66 @@ def _span(wanted: FleetDeployment) -> int:
 
 
 def demand(
-    one: FleetDraft, facts: Mapping[str, Facts], mine: Sequence[DeployedRevision], beyond: Mapping[Load, int]
+    one: FleetDraft,
+    facts: Mapping[str, Facts],
+    mine: Sequence[DeployedRevision],
+    hosts: Iterable[Host],
+    noted: Mapping[Load, int],
 ) -> Demand:
     """What a deployment needs of each node that answers; `mine` is what serves of it, or was stopped last.
 
-    `beyond` is what engines were measured to hold beyond their share, in MiB.
+    Where it is already, it needs what it holds there. Elsewhere it needs what such engines held beyond their share
+    (`noted`, in MiB), but never more than the node has for all: then it has the node for itself.
     """
-    placement, measured = one.draft.placement, beyond.get(one.load)
+    placement, room = one.draft.placement, {host.name: host.room for host in hosts}
     there = [node for node in one.nodes if node in facts]
-    runs = any(it.runs for it in mine)
-    memory = {node: one.memory(facts[node].memory.total_kib, measured, runs=runs) for node in there}
+    alike = [it for it in mine if kind_of(it.stored) == one.kind]
+    own = {node: _held_beyond(it, node, facts[node]) for it in alike for node in shares(it) if node in facts}
+    needs = {}
+    for node in there:
+        beyond = own[node] if node in own else noted.get(one.kind)
+        need = one.need(facts[node].memory.total_kib, beyond, there=node in own)
+        needs[node] = need if node in own else min(need, max(one.requested, room[node]))
     return Demand(
         one.wanted.name,
-        {node: sum(parts) for node, parts in memory.items()},
+        needs,
         placement.topology.copies,
         placement.shape.span,
         {node: _lacks(one, node, facts) for node in there},
         tuple(tuple(rank.name for rank in copy) for it in mine for copy in split(it.stored.engines)),
         one.wanted.alongside,
-        max((more for _, more in memory.values()), default=0),
-        measured is not None,
+        one.requested,
+        one.kind in noted or any(beyond is not None for beyond in own.values()),
     )
 
 
-def host(node: str, facts: Facts, running: Sequence[DeployedRevision], fleet: Iterable[str]) -> Host:
+def host(
+    node: str, facts: Facts, running: Sequence[DeployedRevision], fleet: Iterable[str], names: Iterable[str]
+) -> Host:
     """What a node has for the fleet: without what its deployments hold now, and less what all others hold.
 
-    Rounded, as idle nodes differ by little and are alike for the placement; but what engines of the fleet hold there
-    has room.
+    Rounded, as idle nodes differ by little and are alike for the placement; but what deployments of the file (`names`)
+    have there has room.
     """
-    memory, ours = facts.memory, frozenset(fleet)
+    memory, ours, wanted = facts.memory, frozenset(fleet), frozenset(names)
     here = [one for one in running if node in shares(one)]
-    mine = [one for one in here if one.stored.deployment in ours]
-    free = free_without(memory, [one.stored for one in mine])
+    free = free_without(memory, [one.stored for one in here if one.stored.deployment in ours])
     others = [shares(one)[node] for one in here if one.stored.deployment not in ours]
     room = round(min(free / memory.total_kib, WHOLE - sum(others)) * WHOLE_NODE, 3)
-    held = sum(_held(one, node, facts) for one in mine)
-    return Host(node, max(held, math.floor(room / STEP) * STEP), owned=bool(others))
+    kept = [one for one in here if one.stored.deployment in wanted]
+    beyond = sum(_thousandths((_held_beyond(one, node, facts) or 0) * 1024, memory.total_kib) for one in kept)
+    held = sum(_thousandths(one.stored.share, 1) for one in kept) + beyond if beyond else 0
+    return Host(node, max(min(held, WHOLE_NODE), math.floor(room / STEP) * STEP), owned=bool(others))
 
 
-def _held(one: DeployedRevision, node: str, facts: Facts) -> int:
-    """What a loaded engine has of a node, in thousandths; 0 if it is not known to be loaded."""
-    found = [beyond_mib(one.stored, container, facts) for where, container in one.running if where == node]
-    total = facts.memory.total_kib
-    beyond = max((more for more in found if more is not None), default=None)
-    return 0 if beyond is None else _thousandths(one.stored.asked * total, total) + _thousandths(beyond * 1024, total)
+def _held_beyond(one: DeployedRevision, node: str, facts: Facts) -> int | None:
+    """What its engine there holds beyond its share, in MiB; None if that is not known."""
+    found = (beyond_mib(one.stored, container, facts) for where, container in one.running if where == node)
+    return max((beyond for beyond in found if beyond is not None), default=None)
 
 
-def _thousandths(kib: float, total_kib: int) -> int:
-    return math.ceil(round(kib / total_kib * WHOLE_NODE, 3))
+def _thousandths(part: float, whole: int) -> int:
+    return math.ceil(round(part / whole * WHOLE_NODE, 3))
 
 
 def pools(fabric: Fabric, nodes: Sequence[str]) -> list[Pool]:

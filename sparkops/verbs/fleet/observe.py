@@ -69,9 +69,9 @@ def observe_fleet(
     _refuse_other_fleets([one for one in running if one.stored.deployment in names], name)
     strangers = [one for one in running if one.stored.deployment not in names and not started_by(one, name)]
     ours = names | {one.stored.deployment for one in running if one not in strangers}
-    hosts = [host(node, known, running, ours) for node, known in usable.items()]
-    beyond = remembered(facts)
-    demands = [demand(one, usable, _there(one, running, before), beyond) for one in drafts]
+    hosts = [host(node, known, running, ours, names) for node, known in usable.items()]
+    noted = remembered(facts)
+    demands = [demand(one, usable, _there(one, running, before), hosts, noted) for one in drafts]
     fabric = graph(usable)
     if any(one.span > 1 for one in demands):
         fabric = graph(usable, ask_peers(session, hears(usable, session.selected))).within(fabric)

@@ -47,7 +47,7 @@ def _deployment(draft: FleetDraft, one: Demand, observed: Observed) -> dict[str,
         "recipe": draft.settings.recipe.name,
         "topology": str(draft.wanted.topology),
         "share": share / WHOLE_NODE,
-        "beyond": one.beyond / WHOLE_NODE,
+        "beyond": one.beyond(nodes or one.needs) / WHOLE_NODE,
         "measured": one.measured,
         "copies": [list(copy) for copy in copies] if copies else None,
         "stays": bool(copies) and bool(one.keeps) and stay == one.most_kept,
@@ -67,7 +67,8 @@ def _problem(draft: FleetDraft, one: Demand, without: NoPlace) -> str:
         return "every node that has room for it has another deployment, and neither of them is `alongside`"
     told = f"needs {share:.2f} of the memory of {count} {'node' if count == 1 else 'nodes'}"
     how = "measured" if one.measured else "estimated"
-    more = f" ({one.beyond / WHOLE_NODE:.2f} of that beyond what it requests, as {how})" if one.beyond else ""
+    beyond = one.beyond(one.needs) / WHOLE_NODE
+    more = f" ({beyond:.2f} of that beyond what it requests, as {how})" if beyond else ""
     return f"{told}{more}; no place was found"
 
 
@@ -83,9 +84,9 @@ def _change(draft: FleetDraft, one: Demand, without: NoPlace) -> str:
     where = draft.wanted.where
     if without.reason == "shared":
         return f"let it stand beside another one: alongside: true ({where})"
-    if without.most and without.most - one.beyond >= LEAST:
-        share = f"args.gpu-memory-utilization: {(without.most - one.beyond) // STEP * STEP / WHOLE_NODE:.2f}"
-        return f"if the model fits into less, give it less: set: {{{share}}} ({where})"
+    if (share := (without.most or 0) - one.beyond(one.needs)) >= LEAST:
+        less = f"args.gpu-memory-utilization: {share // STEP * STEP / WHOLE_NODE:.2f}"
+        return f"if the model fits into less, give it less: set: {{{less}}} ({where})"
     return f"change its nodes or replicas, or take a deployment out of the fleet ({where})"
 
 
