@@ -17,6 +17,8 @@ def make(container: Container) -> None:
     for link in LINKS:
         if not link.startswith("dev/") or "gpus" in container.config["options"]:
             os.symlink(container.node.root(link), os.path.join(base, link))
+    if container.config["options"].get("ipc") == "host":
+        mount(container, "/dev/shm", "/dev/shm")
     for volume in container.config["volumes"]:
         source, target = split(volume)
         mount(container, source, target)

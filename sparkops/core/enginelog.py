@@ -92,6 +92,12 @@ MARKS = (
         r"sparkops: CUDA graphs (?:hang in the first replay: |hung with this image before|are switched off)",
         "CUDA graphs hang with this image; the engine starts without them",
     ),
+    _Mark(
+        "turn",
+        0,
+        r"sparkops: waiting for another engine of this node to load",
+        "waiting for another engine of this node to load",
+    ),
     _Mark("again", 0, r"sparkops: start (\d+) of (\d+) in (\d+) seconds", "failed; start {0} of {1} follows in {2} s"),
     _Mark("again", 0, r"sparkops: gave up after (\d+) failed starts", "gave up after {0} failed starts"),
 )

@@ -18,7 +18,7 @@ from sparkops.core.topology import split
 SCHEMA = 1
 """Version of the JSON shape below; readers accept every version ever released."""
 
-SPEC = 3
+SPEC = 4
 """Raised whenever containers of equal revisions would be started differently (entry script, docker options)."""
 
 

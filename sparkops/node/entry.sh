@@ -76,6 +76,7 @@ await_child() {
 
 # Runs the words as a child, so that a stop reaches them and their end is counted here.
 supervise() {
+    if [ "$role" = server ]; then turn take; else turn try; fi
     [ -z "$stopping" ] || exit 0
     "$@" &
     adopt $!
@@ -88,6 +89,7 @@ supervise() {
 
 . ./graphs.sh
 . ./ranks.sh
+. ./turns.sh
 
 boot=unknown
 [ ! -r "$root/proc/sys/kernel/random/boot_id" ] || read -r boot <"$root/proc/sys/kernel/random/boot_id"
@@ -223,6 +225,7 @@ ray_worker() {
         shown=$told
         pause "$nap"
     done
+    turn try
     say "joining the Ray head at $head:$port"
     ray start --address="$head:$port" --node-ip-address="$fabric" --num-gpus=1 --num-cpus=2 \
         --object-store-memory=1000000000 --disable-usage-stats --block &
@@ -259,6 +262,7 @@ if [ "$failed" -gt 0 ]; then
 fi
 
 wait_for_fabric
+[ "$role" = server ] || turn wait
 meet
 hung=$root/run/sparkops/images/$graphs.graphs-hung
 if [ -n "$graphs" ] && [ -e "$hung" ]; then

@@ -46,6 +46,7 @@ def test_a_verbose_plan_shows_the_revision_and_the_text_of_each_script_it_names_
         "@own",
         "@ranks",
         "@record",
+        "@turns",
     ]
     assert "sparkops.revision={" in "\n".join(lines)
     assert any("#!/bin/sh" in line or "set -" in line for line in lines)
