@@ -226,6 +226,12 @@ KNOWN = {
         "check with `ip -br addr` on the node whether the CX7 port is down or has lost its address",
         during=("ray",),
     ),
+    "waiting-for-turn": KnownEnd(
+        r"sparkops: waiting for another engine of this node to load \((\d+) s so far\)",
+        "another engine of this node has loaded for {0} s; engines of one node load one after the other",
+        "see which one it is: `sparkops status`, and read its log: `sparkops logs`",
+        during=("turn",),
+    ),
     "waiting-for-nodes": KnownEnd(
         r"Waiting for creating a placement group of specs for (\d+) seconds",
         "the engine waited {0} s for a node with a GPU to join Ray, but none joined",
