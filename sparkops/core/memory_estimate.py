@@ -13,7 +13,7 @@ from sparkops.core.effective import Effective
 from sparkops.core.models import KnownModel
 from sparkops.core.sizes import GIB_KIB
 from sparkops.core.topology import Shape
-from sparkops.core.utilization import OLD_UTILIZATION, UTILIZATION
+from sparkops.core.utilization import is_old, requested_share
 
 Fit = Literal["fits", "tight", "no", "unknown"]
 
@@ -189,7 +189,7 @@ def _estimate(
     draft, more, uncounted = _draft(effective, draft_gib)
     weights, unsized = _weights(effective, size, parallel * stages, copies)
     weights = weights + more / parallel if weights else None
-    old = _is_old(effective)
+    old = is_old(effective)
     batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
     graphs = 0.0 if old or effective.eager else GRAPHS_GIB
     overhead = BASE_GIB + ACTIVATION_GIB * batched / 1024 * (found.hidden if found else HIDDEN) / 1024 + graphs
@@ -208,19 +208,6 @@ def _estimate(
     context = said if said > 0 else found.context
     need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), bool(fixed), draft)
     return _judged(_counted(base, need, cache), need, shape, uncounted or unsized)
-
-
-def requested_share(effective: Effective) -> float:
-    """The share of a node's memory that is free when the engine starts, else it fails, also with a given KV cache.
-
-    Source: `request_memory` in vLLM's `v1/worker/utils.py`.
-    """
-    usual = OLD_UTILIZATION if _is_old(effective) else UTILIZATION
-    return effective.number("gpu-memory-utilization", usual)
-
-
-def _is_old(effective: Effective) -> bool:
-    return images.known(effective.image).kind in ("mxfp4", "ngc")
 
 
 def bytes_per_token(effective: Effective) -> float | None:

@@ -14,11 +14,11 @@ from sparkops.core.fleet.demand import Demand, Host, Pool
 from sparkops.core.fleet.fleet_file import FleetDeployment, WantedFleet
 from sparkops.core.fleet.place import STEP
 from sparkops.core.memory_beyond import beyond_mib, kind_of, one_copy
-from sparkops.core.memory_estimate import estimate, requested_share
+from sparkops.core.memory_estimate import estimate
 from sparkops.core.notes import Load
 from sparkops.core.sizes import GIB_KIB
 from sparkops.core.topology import LEAST_CLUSTER, split
-from sparkops.core.utilization import WHOLE
+from sparkops.core.utilization import WHOLE, requested_share
 from sparkops.errors import Refused, UsageError
 from sparkops.files import recipes
 from sparkops.phases.beside import shares
