@@ -24,8 +24,8 @@ from sparkops.verbs.cache.schedule import CRON_HINT
 from sparkops.verbs.deploy import provision
 from sparkops.verbs.deploy.confirm import doubts
 from sparkops.verbs.fleet.decide import Decided, decide
-from sparkops.verbs.fleet.demands import drafts_of
 from sparkops.verbs.fleet.document import changes
+from sparkops.verbs.fleet.drafts import drafts_of
 from sparkops.verbs.fleet.gateway import get_image
 from sparkops.verbs.fleet.keys import secrets_of
 from sparkops.verbs.fleet.options import FleetOptions

@@ -15,7 +15,7 @@ from sparkops.session.find_deployment import ours_to_change
 from sparkops.session.open import Selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.schedule import is_set
-from sparkops.verbs.fleet.demands import FleetDraft
+from sparkops.verbs.fleet.drafts import FleetDraft
 from sparkops.verbs.fleet.gateway import endpoint_of, image_of, node_of
 from sparkops.verbs.fleet.gateway_problems import refuse
 from sparkops.verbs.fleet.judge import judged

@@ -1,121 +1,26 @@
 """From the deployments of a fleet and what the nodes have to what the placement needs."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.checks.memory_fits import free_without
-from sparkops.core import needs, shapes
-from sparkops.core.effective import Effective, Overrides, effective
+from sparkops.core import needs
 from sparkops.core.fabric import Fabric, cabling_of
 from sparkops.core.facts import Facts, Model, Unread
 from sparkops.core.fleet.demand import Demand, Host, Pool
-from sparkops.core.fleet.fleet_file import FleetDeployment, WantedFleet
 from sparkops.core.fleet.place import STEP
 from sparkops.core.memory_beyond import beyond_mib, kind_of, one_copy
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.notes import Load
 from sparkops.core.sizes import GIB_KIB
-from sparkops.core.topology import LEAST_CLUSTER, split
+from sparkops.core.topology import split
 from sparkops.core.utilization import WHOLE, requested_share
-from sparkops.errors import Refused, UsageError
-from sparkops.files import recipes
 from sparkops.phases.beside import shares
 from sparkops.phases.parts import DeployedRevision
-from sparkops.session.open import Selected
-from sparkops.verbs.deploy.draft import Draft, drafted
-from sparkops.verbs.deploy.options import PlanOptions
-from sparkops.verbs.fleet.options import FleetOptions
+from sparkops.verbs.fleet.drafts import FleetDraft
 
 WHOLE_NODE = 1000
 """Shares of a node's memory are whole numbers of this, so that sums are exact."""
-
-
-WRITTEN = "in the fleet's file, --set args.X=V is `set: {args.X: V}`, --allow ID is `allow: [ID]`, --limit is `nodes`"
-
-
-@dataclass(frozen=True)
-class FleetDraft:
-    """One deployment as its recipe and the rules make it, on the first nodes of those that it may take (`nodes`)."""
-
-    wanted: FleetDeployment
-    options: PlanOptions
-    draft: Draft
-    nodes: tuple[str, ...]
-
-    @property
-    def settings(self) -> Effective:
-        return self.draft.effective
-
-    @property
-    def kind(self) -> Load:
-        """What it has in common with engines that hold as much memory."""
-        return one_copy(Load(self.settings.recipe.name, self.settings.image, str(self.wanted.topology), None))
-
-    @property
-    def requested(self) -> int:
-        return _thousandths(requested_share(self.settings), 1)
-
-    def need(self, total_kib: int, beyond_mib: int | None, *, there: bool) -> int:
-        """The memory that an engine takes of a node of this size, in thousandths.
-
-        If it is not known what it takes beyond its share, that is estimated; one that is `there` already takes no more.
-        """
-        found = estimate(self.settings, self.draft.placement.shape, total_kib)
-        taken = found.share if there or beyond_mib is not None else found.claimed
-        beyond = _thousandths((beyond_mib or 0) * 1024, total_kib)
-        return max(self.requested + beyond, _thousandths(taken * GIB_KIB, total_kib))
-
-
-def drafts_of(fleet: WantedFleet, options: FleetOptions, chosen: Selected) -> list[FleetDraft]:
-    """The deployments of the file, each judged by the rules."""
-    return [_draft_of(one, options, chosen) for one in fleet.deployments]
-
-
-def _draft_of(wanted: FleetDeployment, options: FleetOptions, chosen: Selected) -> FleetDraft:
-    """Read recipe and nodes of a deployment and let the rules judge it; errors name its place in the fleet's file."""
-    deploys = PlanOptions(
-        where=options.where,
-        topology=str(wanted.topology),
-        recipe=wanted.recipe,
-        name=wanted.name,
-        executor=wanted.executor,
-        sets=wanted.sets,
-        extra=wanted.extra,
-        allow=wanted.allow,
-        alongside=True,
-        proxy=wanted.proxy,
-        limits=options.limits,
-        api_key=options.api_key,
-        open_access=wanted.open_access,
-    )
-    with named(wanted):
-        limited = chosen.inventory.select(",".join(wanted.nodes)) if wanted.nodes else chosen.nodes
-        nodes = tuple(node for node in limited if node in chosen.nodes)
-        first = nodes[: wanted.topology.copies * _span(wanted)]
-        draft = drafted(deploys, Selected(chosen.inventory, first, chosen.sudo_password))
-    return FleetDraft(wanted, deploys, draft, tuple(node.name for node in nodes))
-
-
-@contextmanager
-def named(wanted: FleetDeployment) -> Iterator[None]:
-    """What is refused there names the deployment and its place in the fleet's file."""
-    try:
-        yield
-    except (UsageError, Refused) as error:
-        hint = "\n".join(filter(None, [error.hint, WRITTEN if "--" in (error.hint or "") else ""]))
-        raise type(error)(f"{wanted.where}: {wanted.name}: {error.message}", hint=hint or None) from None
-
-
-def _span(wanted: FleetDeployment) -> int:
-    """The nodes of one copy: what the parallel sizes say, else as few as the recipe asks for."""
-    if wanted.topology.kind == "solo":
-        return 1
-    recipe = recipes.recipe(wanted.recipe)
-    settings = effective(recipe, wanted.topology.kind, Overrides(wanted.sets, wanted.extra))
-    least = max(LEAST_CLUSTER, recipe.nodes.min)
-    return shapes.cluster_size(settings, least, recipe.nodes.max) or least
 
 
 def demand(
@@ -131,14 +36,18 @@ def demand(
     (`noted`, in MiB), but never more than the node has for all: then it has the node for itself.
     """
     placement, room = one.draft.placement, {host.name: host.room for host in hosts}
+    kind = one_copy(Load(one.settings.recipe.name, one.settings.image, str(one.wanted.topology), None))
+    requested = _thousandths(requested_share(one.settings), 1)
     there = [node for node in one.nodes if node in facts]
-    alike = [it for it in mine if kind_of(it.stored) == one.kind]
+    alike = [it for it in mine if kind_of(it.stored) == kind]
     own = {node: _held_beyond(it, node, facts[node]) for it in alike for node in shares(it) if node in facts}
     needs = {}
     for node in there:
-        beyond = own[node] if node in own else noted.get(one.kind)
-        need = one.need(facts[node].memory.total_kib, beyond, there=node in own)
-        needs[node] = need if node in own else min(need, max(one.requested, room[node]))
+        beyond, total = own.get(node, noted.get(kind)), facts[node].memory.total_kib
+        need = requested + _thousandths((beyond or 0) * 1024, total)
+        need = max(need, _estimated(one, total, whole=beyond is None and node not in own))
+        needs[node] = need if node in own else min(need, max(requested, room[node]))
+    measured = kind in noted or any(beyond is not None for beyond in own.values())
     return Demand(
         one.wanted.name,
         needs,
@@ -147,9 +56,15 @@ def demand(
         {node: _lacks(one, node, facts) for node in there},
         tuple(tuple(rank.name for rank in copy) for it in mine for copy in split(it.stored.engines)),
         one.wanted.alongside,
-        one.requested,
-        one.kind in noted or any(beyond is not None for beyond in own.values()),
+        requested,
+        measured,
     )
+
+
+def _estimated(one: FleetDraft, total_kib: int, *, whole: bool) -> int:
+    """The memory that an engine takes of a node, or (not `whole`) without what its image takes beyond its share."""
+    found = estimate(one.settings, one.draft.placement.shape, total_kib)
+    return _thousandths((found.claimed if whole else found.share) * GIB_KIB, total_kib)
 
 
 def host(

@@ -9,7 +9,7 @@ from sparkops.core.fleet.ports import Place
 from sparkops.errors import Refused
 from sparkops.verbs.deploy.compile import judge, keep_other_keys
 from sparkops.verbs.deploy.draft import GOT_BY_SETUP
-from sparkops.verbs.fleet.demands import named
+from sparkops.verbs.fleet.drafts import named
 from sparkops.verbs.fleet.parts import FleetPart
 
 

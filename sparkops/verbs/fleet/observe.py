@@ -16,7 +16,8 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.session.find_deployment import current
 from sparkops.session.peers import ask_peers, hears
 from sparkops.session.session import Session
-from sparkops.verbs.fleet.demands import FleetDraft, demand, host, pools
+from sparkops.verbs.fleet.demands import demand, host, pools
+from sparkops.verbs.fleet.drafts import FleetDraft
 
 NO_MODEL = "none"
 """Asked for first, because what is asked for first is not among `Facts.models`."""

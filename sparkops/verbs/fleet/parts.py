@@ -16,7 +16,7 @@ from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, drafted, informed
 from sparkops.verbs.deploy.image_flags import with_own_flags
 from sparkops.verbs.deploy.observe import read_for, situated
-from sparkops.verbs.fleet.demands import FleetDraft, named
+from sparkops.verbs.fleet.drafts import FleetDraft, named
 from sparkops.verbs.fleet.observe import Observed
 
 MODELS = ("model", "models")

@@ -8,7 +8,8 @@ from sparkops.core.fleet.demand import Demand, Host
 from sparkops.core.fleet.place import LEAST, STEP, NoPlace
 from sparkops.errors import Refused
 from sparkops.phases.beside import shares
-from sparkops.verbs.fleet.demands import WHOLE_NODE, FleetDraft
+from sparkops.verbs.fleet.demands import WHOLE_NODE
+from sparkops.verbs.fleet.drafts import FleetDraft
 from sparkops.verbs.fleet.observe import Observed
 
 

@@ -7,7 +7,7 @@ from sparkops.report.report import Report
 from sparkops.session.open import Selected, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.choose import READS
-from sparkops.verbs.fleet.demands import drafts_of
+from sparkops.verbs.fleet.drafts import drafts_of
 from sparkops.verbs.fleet.observe import Observed, observe_fleet
 from sparkops.verbs.fleet.options import FleetOptions
 from sparkops.verbs.fleet.places import no_place, places
