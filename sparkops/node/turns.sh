@@ -7,7 +7,7 @@
 #
 # A server waits for the lock. A rank only waits until nobody has it before it meets the others, and then takes it if it
 # can: two clusters that each wait on one node for the other would never start, and vLLM gives late ranks ten minutes.
-# Nobody waits longer than SPARKOPS_TURN_SECONDS (default 900).
+# Nobody waits or has the lock longer than SPARKOPS_TURN_SECONDS (default 900).
 # shellcheck disable=SC2154  # what entry.sh sets and waits for
 
 # `turn wait` returns when nobody loads, `turn take` with the lock, `turn try` with it if it is free.
@@ -18,7 +18,7 @@ turn() {
     python3 -IS -c '
 import fcntl, os, sys, time
 how, lock, came, record, served, parent, limit = sys.argv[1:]
-begin, shown, mine = time.monotonic(), -60, False
+limit, begin, shown, mine = int(limit), time.monotonic(), -60, False
 
 def alone():
     return os.getppid() != int(parent)
@@ -34,7 +34,7 @@ try:
     file = open(lock, "a")
     while not (mine := free(file)) and how != "try" and not alone():
         waited = int(time.monotonic() - begin)
-        if waited >= int(limit):
+        if waited >= limit:
             print(f"sparkops: another engine of this node loads for {waited} s; not waiting any longer", flush=True)
             break
         if waited >= shown + 60:
@@ -46,7 +46,8 @@ except OSError:
 if how == "wait" and mine:
     fcntl.flock(file, fcntl.LOCK_UN)
 open(came, "w").close()
-while how != "wait" and mine and not alone():
+begin = time.monotonic()
+while how != "wait" and mine and not alone() and time.monotonic() - begin < limit:
     try:
         with open(record) as starts:
             if starts.read().strip() == served:
@@ -55,5 +56,6 @@ while how != "wait" and mine and not alone():
         pass
     time.sleep(1)' "$1" "$root/dev/shm/sparkops-loading" "$came" "$record" "$boot served" "$$" \
         "${SPARKOPS_TURN_SECONDS:-900}" 2>/dev/null &
-    until [ -e "$came" ] || [ -n "$lost" ]; do pause 0.2; done
+    holder=$!
+    until [ -e "$came" ] || [ -n "$lost" ] || ! kill -0 "$holder" 2>/dev/null; do pause 0.2; done
 }

@@ -102,6 +102,24 @@ def test_nobody_waits_for_ever(containers: list[NodeShell], ports: list[int]) ->
     end(first, second)
 
 
+def test_nobody_has_the_turn_for_ever(containers: list[NodeShell], ports: list[int]) -> None:
+    containers[0].extra["SPARKOPS_TURN_SECONDS"] = "1"
+    first = start(containers[0], ports[0])
+    assert first.stdout.readline() == "loads\n"
+    second = start(containers[1], ports[1])
+    assert "loads\n" in iter(second.stdout.readline, "")
+    end(first, second)
+
+
+def test_a_bound_that_is_no_number_keeps_no_engine_from_its_start(
+    containers: list[NodeShell], ports: list[int]
+) -> None:
+    containers[0].extra["SPARKOPS_TURN_SECONDS"] = "soon"
+    only = start(containers[0], ports[0])
+    assert only.stdout.readline() == "loads\n"
+    end(only)
+
+
 def test_a_rank_waits_before_it_meets_the_others_and_then_has_the_turn_itself(
     containers: list[NodeShell], ports: list[int]
 ) -> None:
