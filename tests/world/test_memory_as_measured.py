@@ -181,6 +181,7 @@ def test_what_nobody_wrote_as_a_share_or_a_size_measures_nothing(lab: Lab) -> No
     labels = lab.node("node1").engine.containers[name].labels
     for odd in ("NaN", "Infinity", '"nan"', "1e308", "-1", "0"):
         text = labels["sparkops.revision"].replace(":0.5", f":{odd}")
+        assert text != labels["sparkops.revision"]
         lab.node("node1").engine.containers[name].labels = {**labels, "sparkops.revision": text}
         assert "bug" not in lab.cli("plan", "--topology", "solo", "--limit", "node2").err, odd
         assert "bug" not in lab.cli("place", "--limit", "node2").err, odd
