@@ -41,16 +41,16 @@ def demand(
     there = [node for node in one.nodes if node in facts]
     alike = [it for it in mine if kind_of(it.stored) == kind]
     own = {node: _held_beyond(it, node, facts[node]) for it in alike for node in shares(it) if node in facts}
-    needs = {}
+    needed = {}
     for node in there:
         beyond, total = own.get(node, noted.get(kind)), facts[node].memory.total_kib
         need = requested + _thousandths((beyond or 0) * 1024, total)
         need = max(need, _estimated(one, total, whole=beyond is None and node not in own))
-        needs[node] = need if node in own else min(need, max(requested, room[node]))
+        needed[node] = need if node in own else min(need, max(requested, room[node]))
     measured = kind in noted or any(beyond is not None for beyond in own.values())
     return Demand(
         one.wanted.name,
-        needs,
+        needed,
         placement.topology.copies,
         placement.shape.span,
         {node: _lacks(one, node, facts) for node in there},
