@@ -19,6 +19,8 @@ FAULTS: dict[str, str] = {
     "no-image": "the node has no images",
     "no-model": "the Hugging Face cache has no models",
     "page-cache-full": "the page cache holds nearly all memory until it is dropped",
+    "memory-leaks": "the log of the cache drops shows memory that shrinks by 21 GiB an hour",
+    "cron-dead": "cron has not run the scheduled cache drop for three hours",
     "node-hangs": "sshd accepts connections and sends nothing, as a node without memory does",
     "garbage": "every command prints random bytes",
     "gpu-hangs": "nvidia-smi never ends, as behind a wedged driver",

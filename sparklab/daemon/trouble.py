@@ -13,7 +13,7 @@ from sparklab.daemon.host import Host
 from sparklab.errors import LabError
 from sparklab.faults import CABLES, ONE_SHOT
 from sparklab.tools import repairs
-from sparklab.tree import ailments, etc, memory, models, netplan, network
+from sparklab.tree import ailments, drops, etc, memory, models, netplan, network
 
 REBOOT_SECONDS = 1.0
 ENGINE = "SPARKLAB_ENGINE=1"
@@ -40,6 +40,7 @@ class Trouble:
         self.host.log("fault", kind=kind, off=off)
         try:
             await self._effect(kind, off)
+            drops.publish(self.node, kind, off)
         except LabError:
             path.unlink(missing_ok=True)
             raise

@@ -44,6 +44,7 @@ class Metrics:
         return int(self.values["vllm:num_requests_running"])
 
     def text(self) -> str:
+        """As vLLM 0.32 words it; `iteration_tokens_total` grows by the tokens of each step, read or written."""
         lines = ["# TYPE process_start_time_seconds gauge", f"process_start_time_seconds {self.started}"]
         with self.lock:
             for kind, table in (("gauge", GAUGES), ("counter", COUNTERS)):
@@ -56,6 +57,8 @@ class Metrics:
             lines.append("# TYPE vllm:request_success_total counter")
             for reason, count in self.finished.items():
                 lines.append(f'vllm:request_success_total{{{self.labels},finished_reason="{reason}"}} {count}')
+            steps = self.values["vllm:prompt_tokens_total"] + self.values["vllm:generation_tokens_total"]
+            lines.append(f"vllm:iteration_tokens_total_sum{{{self.labels}}} {steps}")
             for name, (total, count) in self.seconds.items():
                 lines.append(f"# TYPE {name} histogram")
                 lines += [

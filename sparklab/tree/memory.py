@@ -46,6 +46,11 @@ def free_gib(node: Node) -> float:
     return max(0, TOTAL - SYSTEM - taken) / KB_PER_GIB
 
 
+def available(node: Node) -> int:
+    """Return the kB that programs can still get; the page cache is among them."""
+    return TOTAL - SYSTEM - sum(int(size) for size in state(node)["used"].values())
+
+
 def _meminfo(node: Node, cached: int, used: int) -> str:
     """Return /proc/meminfo (sizes in kB) with the node's faults applied."""
     room = TOTAL - SYSTEM - used

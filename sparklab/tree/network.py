@@ -179,8 +179,9 @@ def _publish_rdma(node: Node, device: str, name: str, up: bool, address: str) ->
     values = {
         "ports/1/state": "4: ACTIVE" if up else "1: DOWN",
         "ports/1/phys_state": "5: LinkUp" if up else "3: Disabled",
-        "ports/1/rate": "200 Gb/sec (4X HDR)" if up else "40 Gb/sec (4X QDR)",
+        "ports/1/rate": _rate(node) if up else "40 Gb/sec (4X QDR)",
         "ports/1/link_layer": "Ethernet",
+        **dict.fromkeys(("ports/1/counters/port_rcv_data", "ports/1/counters/port_xmit_data"), "0"),
         f"device/net/{name}/mtu": "9000",
         "fw_ver": "28.47.1088" if node.fault("firmware-differs") else "28.45.4028",
     }
@@ -191,6 +192,12 @@ def _publish_rdma(node: Node, device: str, name: str, up: bool, address: str) ->
         values[f"ports/1/gid_attrs/types/{index}"] = "RoCE v2" if index % 2 else "IB/RoCE v1"
         values[f"ports/1/gid_attrs/ndevs/{index}"] = name
     _put_all(node, f"sys/class/infiniband/{device}", values)
+
+
+def _rate(node: Node) -> str:
+    """How the kernel words the speed of an RDMA device."""
+    slow = {"link-100g": "100 Gb/sec (2X HDR)", "link-10g": "10 Gb/sec (4X SDR)"}
+    return next((rate for fault, rate in slow.items() if node.fault(fault)), "200 Gb/sec (4X HDR)")
 
 
 def _mapped(address: str) -> str:

@@ -12,7 +12,7 @@ from support.fault_table import CABLES, FOUND, ROWS
 
 ONLY_WHILE_SERVING = {
     "lost-after-send", "worker-never-joins", "crash-while-loading", "engine-killed", "engine-frozen",
-    "peer-dead-health-green", "graphs-hang", "slow", "reboot", "docker-hangs",
+    "peer-dead-health-green", "graphs-hang", "slow", "reboot", "docker-hangs", "memory-leaks", "cron-dead",
 }  # fmt: skip
 """What no node shows before something is done with it."""
 

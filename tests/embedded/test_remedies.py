@@ -17,7 +17,7 @@ from support.fault_table import CABLES
 
 ONLY_WHILE_SERVING = {
     "lost-after-send", "worker-never-joins", "crash-while-loading", "engine-killed", "engine-frozen",
-    "peer-dead-health-green", "slow", "reboot", "docker-hangs",
+    "peer-dead-health-green", "slow", "reboot", "docker-hangs", "memory-leaks", "cron-dead",
 }  # fmt: skip
 
 BY_HAND = {
