@@ -156,7 +156,7 @@ def left(text: str) -> Left:
     keys = [part for part in found if part.name == "key" or part.name.startswith("keys/")]
     return Left(
         orphans=tuple(orphan for part in found if (orphan := _orphan(part, folder)) is not None),
-        jobs=tuple(_job(part) for part in found if part.name.startswith("jobs/")),
+        jobs=tuple(job(part) for part in found if part.name.startswith("jobs/")),
         keys={part.name.removeprefix("keys/"): part.text.split()[0] for part in keys if part.text.strip()},
         manifest=next((part.text for part in found if part.name == "manifest"), None),
         graphs_hung=tuple(f"sha256:{image[1]}" for part in found if (image := _HUNG.fullmatch(part.name))),
@@ -171,7 +171,7 @@ def _orphan(part: Probe, folder: str) -> Orphan | None:
     return Orphan(part.name.removeprefix("orphans/"), f"{folder}/{part.name}", *words)
 
 
-def _job(part: Probe) -> JobFact:
+def job(part: Probe) -> JobFact:
     found = pairs(part.text)
     return JobFact(
         id=part.name.removeprefix("jobs/"),

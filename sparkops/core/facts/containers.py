@@ -206,7 +206,7 @@ def _row(row: Mapping[str, Any]) -> Container:
     return Container(
         id=str(row["ID"]),
         name=str(row.get("Names", "")).partition(",")[0],
-        state=_state(str(row.get("State") or _status_word(status))),
+        state=state_named(str(row.get("State") or _status_word(status))),
         image=str(row.get("Image", "")),
         labels=_labels(str(row.get("Labels", ""))),
         exit_code=int(code[1]) if code else None,
@@ -215,7 +215,7 @@ def _row(row: Mapping[str, Any]) -> Container:
 
 def _inspected(item: Mapping[str, Any]) -> Container:
     state, config = mapping(item.get("State")), mapping(item.get("Config"))
-    status = _state(str(state.get("Status", "")))
+    status = state_named(str(state.get("Status", "")))
     return Container(
         id=str(item["Id"]),
         name=str(item.get("Name", "")).removeprefix("/"),
@@ -253,7 +253,7 @@ def _wants_gpu(requests: object) -> bool:
     return any("gpu" in json.dumps(item).lower() or "nvidia" in json.dumps(item).lower() for item in requests)
 
 
-def _state(word: str) -> State:
+def state_named(word: str) -> State:
     return next((state for state in get_args(State) if state == word), "unknown")
 
 

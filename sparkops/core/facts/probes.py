@@ -7,11 +7,17 @@ from sparkops.core.facts.node import Facts
 from sparkops.core.facts.raw import END, Probe, Unread, read
 from sparkops.core.facts.reading import Parser
 
-PROBES: Mapping[str, Parser] = {
-    name.replace("_", "-"): hint.__metadata__[0]
-    for name, hint in get_type_hints(Facts, include_extras=True).items()
-    if get_origin(hint) is Annotated
-}
+
+def parsers(fields: type) -> Mapping[str, Parser]:
+    """The parser of each probe that has a field of its name in this class."""
+    return {
+        name.replace("_", "-"): hint.__metadata__[0]
+        for name, hint in get_type_hints(fields, include_extras=True).items()
+        if get_origin(hint) is Annotated
+    }
+
+
+PROBES = parsers(Facts)
 
 WHAT_RUNS = ("id", "lock", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs", "ip-addr")
 """Probes for the containers: whose they are, how they ended, which key they read, and which run began them.
@@ -32,12 +38,16 @@ CUT_OFF = Unread("the node's output was cut off before this value")
 def parse(raw: str) -> Facts:
     """The facts of a capture. Output that cannot be parsed is `Unread`; only a wrong first line raises `Unreadable`."""
     found = read(raw)
+    return Facts(**values(PROBES, found), took_seconds=found[END].ms / 1000 if END in found else None)
+
+
+def values(parsers: Mapping[str, Parser], found: Mapping[str, Probe]) -> dict[str, Any]:
+    """What these probes printed, by the names of the fields."""
     absent = NOT_ASKED if END in found else CUT_OFF
-    values: dict[str, Any] = {
+    return {
         name.replace("-", "_"): _value(parser, found[name]) if name in found else absent
-        for name, parser in PROBES.items()
+        for name, parser in parsers.items()
     }
-    return Facts(**values, took_seconds=found[END].ms / 1000 if END in found else None)
 
 
 def absent(reason: str) -> Facts:
