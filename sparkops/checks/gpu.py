@@ -8,7 +8,7 @@ from sparkops.core.facts import Container, Facts, Gpu, GpuLoad, GpuProcess, Unre
 MUCH_MIB = 2048
 """A desktop takes a few hundred MiB."""
 
-BUSY, STUCK_MHZ, STUCK_WATTS = 80, 900, 35.0
+BUSY, STUCK_MHZ, STUCK_WATTS, SLOW_MHZ = 80, 900, 35.0, 1000
 HOT_GPU, HOT_ZONE, HOT_IDLE, IDLE = 88, 98.0, 75, 5
 THERMAL = 0x20 | 0x40
 OTHER_SLOWDOWNS = 0x08 | 0x80
@@ -129,6 +129,8 @@ def wedge(facts: Facts) -> Iterator[Said]:
         yield fail(f"the GPU is stuck at {load.clock_mhz} MHz under load", evidence=told)
     elif _reasons(load) & OTHER_SLOWDOWNS:
         yield warn("the power supply throttles the GPU", evidence=told)
+    elif load.clock_mhz is not None and load.clock_mhz < SLOW_MHZ and not _reasons(load) & THERMAL:
+        yield warn(f"the GPU runs at {load.clock_mhz} MHz under load", evidence=told)
     else:
         yield good(evidence=told)
 
