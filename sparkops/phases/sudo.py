@@ -5,7 +5,7 @@ from dataclasses import replace
 from sparkops.core.plan import Action, Command, Plan, Script, Step
 
 AS_USER = (
-    *("bandwidth", "peers", "file", "key", "memory", "facts", "keptlog", "model"),
+    *("bandwidth", "peers", "file", "key", "memory", "facts", "keptlog", "model", "watch"),
     *("schedule", "manifest", "sudoers"),
 )
 """Scripts that never need root; `facts` calls sudo itself."""

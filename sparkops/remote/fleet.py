@@ -162,6 +162,11 @@ class Fleet:
         for future in futures:
             future.result()
 
+    def beside(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
+        """Run each task in a thread of its own and return at once; they end soon after `cancel` is set."""
+        for name, task in tasks.items():
+            threading.Thread(target=task, args=(cancel,), name=f"sparkops-{name}", daemon=True).start()
+
     def _watch(self, futures: list[Future[None]], cancel: Cancel) -> None:
         """Wait in short steps, so that Ctrl-C reaches the main thread on every platform; a bug cancels the others."""
         pending = set(futures)

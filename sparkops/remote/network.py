@@ -4,7 +4,7 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, Protocol, TypeVar
 
@@ -31,6 +31,8 @@ class Reach(World, Protocol):
     def unlock(self) -> None: ...
 
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
+
+    def beside(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None: ...
 
 
 class Network(Protocol):

@@ -14,6 +14,7 @@ import yaml
 from sparkops.core.facts import containers, images
 from sparkops.core.facts.raw import Probe, write_parts
 from sparkops.core.plan import Script
+from sparkops.core.watch import frame
 from sparkops.node_commands import docker as builder
 from sparkops.remote.frame import script_text
 from support.person import Ran
@@ -41,6 +42,11 @@ def processes_are_told(text: str) -> bool:
 
 def image_ids(text: str) -> bool:
     return all(re.fullmatch(r"sha256:[0-9a-f]{64}", line) for line in text.splitlines())
+
+
+def container_is_seen(text: str) -> bool:
+    (found,) = frame.seen(text.strip())
+    return found.name == "sparkops-forms-server-00000000" and found.state == "running" and not found.oom_killed
 
 
 def version_is_told(text: str) -> bool:
@@ -124,6 +130,7 @@ HOLDS = (
     info_is_told,
     image_is_told,
     labels_are_told,
+    container_is_seen,
     a_line_at_most,
 )
 READS = (rows, details, host, requests, line_set)

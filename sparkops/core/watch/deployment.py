@@ -1,0 +1,116 @@
+"""A deployment over time: each of its ranks as its own node shows it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkops.core.condition import MemberContainer, ServingProbe, State, condition
+from sparkops.core.endpoints import api_url, health_url
+from sparkops.core.enginelog import BootPhase
+from sparkops.core.facts import known
+from sparkops.core.facts.containers import GAVE_UP
+from sparkops.core.stored import Stored, StoredMember
+from sparkops.core.watch.engine import Engine
+from sparkops.core.watch.frame import Seen
+from sparkops.core.watch.node import WatchedNode
+from sparkops.core.watch.pace import Pace
+
+STUCK = 6.0
+"""Seconds without any work in which an engine with requests hangs. A step takes longer only while a slow model reads a
+long prompt, so an engine that was seen to take longer for a step has three times as long."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A member of a deployment. `seen` is its container, None if it has none; `engine` what it says of itself."""
+
+    member: StoredMember
+    container: str
+    node: WatchedNode
+    seen: Seen | None
+    engine: Engine | None
+    pace: Pace
+
+    @property
+    def phase(self) -> BootPhase | None:
+        """How far it is with its boot; None if it serves or its log tells nothing."""
+        return self.engine.phase if self.engine and not self.engine.answers else None
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it has requests and does nothing."""
+        return self.pace.stuck >= max(STUCK, 3 * self.pace.slowest)
+
+    @property
+    def part(self) -> MemberContainer:
+        log = self.engine.log if self.engine else ()
+        name, state = (self.container, self.seen.state) if self.seen else (None, "missing")
+        gave_up = bool(log) and GAVE_UP in log[-1]
+        return MemberContainer(self.member.name, self.member.role, not self.node.problem, name, state, gave_up)
+
+    @property
+    def probe(self) -> ServingProbe:
+        """Its API in the words of `status`."""
+        if self.engine is None or not self.part.up:
+            return ServingProbe("wait")
+        if self.stuck:
+            return ServingProbe("wait", "requests run, and no token comes", "200")
+        if not self.engine.answers:
+            return ServingProbe("wait", "", self.engine.health)
+        return ServingProbe("ready", "", "200", "ok" if self.engine.running else "busy")
+
+
+@dataclass(frozen=True)
+class WatchedDeployment:
+    stored: Stored
+    ranks: Sequence[Rank]
+
+    @property
+    def name(self) -> str:
+        return self.stored.deployment
+
+    @property
+    def fronts(self) -> Sequence[Rank]:
+        return [rank for rank in self.ranks if rank.member in self.stored.fronts]
+
+    @property
+    def engines(self) -> Sequence[Rank]:
+        """Those with an API of their own that serve the model."""
+        return [rank for rank in self.ranks if rank.member.role != "proxy" and rank.member.port is not None]
+
+    @property
+    def state(self) -> State:
+        parts = [rank.part for rank in self.ranks]
+        return condition(parts, [one.probe for one in self.fronts], [one.probe for one in self.engines])
+
+    def sum(self, counter: str) -> float:
+        return sum(one.engine.counters.get(counter, 0.0) for one in self.engines if one.engine)
+
+    def rate(self, name: str) -> float | None:
+        """The sum over its engines of a rate of `Pace`; None while none is known."""
+        found = [value for one in self.engines if (value := getattr(one.pace, name)) is not None]
+        return sum(found) if found else None
+
+
+def watched(stored: Stored, nodes: Mapping[str, WatchedNode]) -> WatchedDeployment:
+    return WatchedDeployment(stored, [rank for member in stored.members for rank in _rank(stored, member, nodes)])
+
+
+def _rank(stored: Stored, member: StoredMember, nodes: Mapping[str, WatchedNode]) -> Iterator[Rank]:
+    node = nodes.get(member.name) or WatchedNode(member.name, problem="not in the inventory")
+    name = stored.container(member)
+    containers = known(node.frame.seen, ()) if node.frame else ()
+    seen = next((one for one in containers if one.name == name), None)
+    yield Rank(member, name, node, seen, node.engine(name), node.paces.get(name, Pace()))
+
+
+def to_ask(stored: Stored, node: str) -> Iterator[tuple[str, str, str]]:
+    """What to ask on this node about each of its members: container, URL of the health, URL of the counters or `-`."""
+    for member in stored.members:
+        front = stored.front_of(member)
+        if member.name == node and front is not None:
+            own = member.port is not None and member.role != "proxy"
+            yield stored.container(member), health_url(front), f"{api_url(member)}/metrics" if own else "-"
+
+
+def all_to_ask(revisions: Iterable[Stored], node: str) -> tuple[tuple[str, str, str], ...]:
+    return tuple(sorted(one for stored in revisions for one in to_ask(stored, node)))

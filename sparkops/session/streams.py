@@ -1,0 +1,164 @@
+"""A stream of frames from each node, opened again when it ends. A node that is slow or hostile delays no other."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from sparkops.core.facts import HOW_IT_RUNS, WHAT_RUNS, Facts, Unreadable, known, parse
+from sparkops.core.plan import NodeLost
+from sparkops.core.situation import deployed, gateways
+from sparkops.core.watch.deployment import all_to_ask
+from sparkops.core.watch.frame import WatchFrame, frame
+from sparkops.core.watch.stream import BrokenStream, Frames
+from sparkops.node_commands import scripts, watch
+from sparkops.remote import Cancel
+from sparkops.session.session import Session
+
+AGAIN, SELDOM = 1.0, 30.0
+"""Seconds before a stream that ended is opened again: the first time, and at most, after more and more failures."""
+
+LOG_LINES, LONGEST_LINE = 500, 2000
+"""Of a log that is shown as it grows: lines that are kept, and bytes of each."""
+
+UNSEEN = 30.0
+"""Seconds between two frames of a node while nobody looks."""
+
+MOST_BYTES = 1024 * 1024
+"""A node that sends more within one period of its frames is not listened to for a while."""
+
+
+@dataclass
+class News:
+    """What came from the nodes since the last look. `facts` are read anew when the containers of a node change."""
+
+    facts: dict[str, Facts] = field(default_factory=dict)
+    frames: dict[str, WatchFrame] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+
+class Streams:
+    """One stream a node until `close`. Only the newest frame of a node is kept, so a flood fills no memory."""
+
+    def __init__(self, session: Session, nodes: Iterable[str], every: float) -> None:
+        self._session = session
+        self._usual = self._every = every
+        self._cancel = session.fleet.cancel()
+        self._lock = threading.Lock()
+        self._news = News()
+        session.fleet.beside({node: partial(self._follow, node) for node in nodes}, self._cancel)
+
+    def close(self) -> None:
+        self._cancel.set()
+
+    def seldom(self, holds: bool) -> None:
+        """Whether the nodes tell less often, because nobody looks."""
+        self._every = max(self._usual, UNSEEN) if holds else self._usual
+
+    def news(self) -> News:
+        with self._lock:
+            told, self._news = self._news, News()
+        return told
+
+    def _tell(self, kind: str, node: str, value: object) -> None:
+        with self._lock:
+            if kind != "facts":
+                (self._news.lost if kind == "frames" else self._news.frames).pop(node, None)
+            getattr(self._news, kind)[node] = value
+
+    def _follow(self, node: str, cancel: Cancel) -> None:
+        wait = AGAIN
+        while not cancel.is_set():
+            stream = _Stream(self._session, node, lambda: self._every, partial(self._tell, node=node), cancel)
+            try:
+                problem = stream.run()
+            except NodeLost as lost:
+                problem = lost.reason
+            except (BrokenStream, Unreadable) as error:
+                problem = f"its stream cannot be read: {error}"
+            if not problem:
+                continue
+            wait = AGAIN if stream.frames else min(2 * wait, SELDOM)
+            self._tell("lost", node, problem)
+            self._session.fleet.pause(wait, cancel)
+
+
+class _Stream:
+    """One opening of a node's stream, and its own Cancel, which is set too when it is to begin anew: when containers
+    of ours changed, or another time between two frames is wanted."""
+
+    def __init__(
+        self, session: Session, node: str, every: Callable[[], float], tell: Callable[..., None], cancel: Cancel
+    ) -> None:
+        self.frames = 0
+        self._session, self._node, self._wanted, self._tell, self._cancel = session, node, every, tell, cancel
+        self._every = every()
+        self._parts = Frames()
+        self._anew = False
+        self._here: Mapping[str, str] = {}
+        self._period, self._bytes = 0.0, 0
+
+    def is_set(self) -> bool:
+        return self._anew or self._cancel.is_set() or self._wanted() != self._every
+
+    def set(self) -> None:
+        self._anew = True
+
+    def run(self) -> str:
+        """Follow until it is to begin anew (an empty text) or the node ends it: why."""
+        session, node = self._session, self._node
+        asked = session.facts_command(session.nodes[node], only=(*WHAT_RUNS, *HOW_IT_RUNS))
+        facts = parse(session.send(node, asked, self._cancel).stdout)
+        self._here = {one.id: one.state for one in facts.containers if one.ours}
+        self._tell("facts", value=facts)
+        here = [stored for _, stored, one in (*deployed({node: facts}), *gateways({node: facts})) if one.runs]
+        command = watch.watch(self._every, all_to_ask(here, node), sudo=node in session.sudo)
+        result = session.follow(node, command, self._take, self)
+        return "" if self.is_set() else result.stderr.strip().rpartition("\n")[2] or "its stream ended"
+
+    def _take(self, data: bytes) -> None:
+        now = self._session.fleet.now()
+        if now - self._period > self._every:
+            self._period, self._bytes = now, 0
+        self._bytes += len(data)
+        if self._bytes > MOST_BYTES:
+            raise BrokenStream(f"more than {MOST_BYTES // 1024} KiB within {self._every:g} s")
+        for text in self._parts.take(data):
+            found = frame(text)
+            self.frames += 1
+            self._tell("frames", value=found)
+            ours = {one.id: one.state for one in known(found.seen, ()) if one.hash}
+            if found.asked_docker and ours != self._here:
+                self._anew = True
+
+
+class LogTail:
+    """The last lines of one container's log as it grows, until `close`."""
+
+    def __init__(self, session: Session, node: str, container: str) -> None:
+        self.about = (node, container)
+        self._lines: deque[str] = deque(maxlen=LOG_LINES)
+        self._rest = b""
+        self._cancel = session.fleet.cancel()
+        session.fleet.beside({f"{node} {container}": partial(self._follow, session)}, self._cancel)
+
+    @property
+    def lines(self) -> list[str]:
+        return list(self._lines)
+
+    def close(self) -> None:
+        self._cancel.set()
+
+    def _follow(self, session: Session, cancel: Cancel) -> None:
+        node, container = self.about
+        try:
+            session.follow(node, scripts.follow(container, LOG_LINES), self._take, cancel)
+            self._lines.append("(the log ends here)")
+        except NodeLost as lost:
+            self._lines.append(f"({lost.reason})")
+
+    def _take(self, data: bytes) -> None:
+        *whole, rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        self._rest = rest[-LONGEST_LINE:]
+        self._lines.extend(line.partition(b" ")[2][:LONGEST_LINE].decode(errors="replace") for line in whole if line)
