@@ -96,6 +96,7 @@ VERBS = {
     "memory": Verb("memory", "run:memory", "show:memory", OPERATE, "Show what uses the memory of each node."),
     "cleanup": Verb("cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show and remove what sparkops left on nodes."),
     "status": Verb("status", "run:status", "show:status", INSPECT, "Show what runs and test it with a request."),
+    "watch": Verb("watch", "run:watch", "show:watch", INSPECT, "Watch nodes and deployments as they change."),
     "history": Verb("history", "run:history", "show:history", INSPECT, "Show who ran what on the nodes."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
     "endpoint": Verb("status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print URL, key and model for a client."),

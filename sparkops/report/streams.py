@@ -47,7 +47,9 @@ def secure() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
+    # Also the originals, which others may use: they are detached.
     sys.stdout, sys.stderr = _output(sys.stdout, 1), _output(sys.stderr, 2)
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc, assignment]
 
 
 def end_printing() -> None:

@@ -22,15 +22,31 @@ def of_fleet(
     options: StatusOptions, session: Session, chosen: Selected, here: Sequence[DeployedRevision]
 ) -> Iterator[Finding]:
     """What of the file does not run, what it no longer has, and what an `apply` without the lost nodes would move."""
-    if not fleets.here():
-        return
     try:
-        fleet = fleets.fleet()
-        if any(started_by(one, fleet.name) for one in here):
+        if fleet := _applied(here):
             yield from _differences(fleet, here, " on the nodes that answer" if session.lost else "")
             yield from _moves(options, fleet, session, chosen, here)
     except (UsageError, Refused) as error:
-        yield Finding("fleet-file", "warn", error.message, "", error.hint or LOOK)
+        yield _unreadable(error)
+
+
+def drift(here: Sequence[DeployedRevision]) -> Iterator[Finding]:
+    """What of the file does not run, and what it no longer has."""
+    try:
+        if fleet := _applied(here):
+            yield from _differences(fleet, here, "")
+    except (UsageError, Refused) as error:
+        yield _unreadable(error)
+
+
+def _applied(here: Sequence[DeployedRevision]) -> WantedFleet | None:
+    """The fleet's file, if one is here and something of it was started."""
+    fleet = fleets.fleet() if fleets.here() else None
+    return fleet if fleet and any(started_by(one, fleet.name) for one in here) else None
+
+
+def _unreadable(error: UsageError | Refused) -> Finding:
+    return Finding("fleet-file", "warn", error.message, "", error.hint or LOOK)
 
 
 def _differences(fleet: WantedFleet, here: Sequence[DeployedRevision], where: str) -> Iterator[Finding]:

@@ -1,0 +1,67 @@
+"""The picture of the fleet as it changes: what the streams tell, put together."""
+
+from collections.abc import Iterator, Sequence
+
+from sparkops.core.facts import Facts
+from sparkops.core.watch.alerts import Alert, of_finding
+from sparkops.core.watch.node import WatchedNode, heard, lost
+from sparkops.core.watch.picture import Picture, picture
+from sparkops.phases.parts import DeployedRevision
+from sparkops.session.find_deployment import current
+from sparkops.session.find_gateway import gateways_on
+from sparkops.session.session import Session
+from sparkops.session.streams import LogTail, Streams
+from sparkops.verbs.status import warnings
+from sparkops.verbs.status.fleet import drift
+
+
+class Watching:
+    """Call `look` again and again, from one thread."""
+
+    def __init__(self, session: Session, streams: Streams) -> None:
+        self._session = session
+        self._streams = streams
+        now = session.fleet.now()
+        self._nodes = {name: WatchedNode(name, since=now) for name in session.names}
+        self._facts: dict[str, Facts] = {}
+        self._here: Sequence[DeployedRevision] = ()
+        self._of_nodes: dict[str, tuple[Alert, ...]] = {}
+        self._of_fleet: tuple[Alert, ...] = ()
+        self._tail: LogTail | None = None
+
+    def look(self, seldom: bool = False) -> Picture:
+        """The picture after all that came since the last look; with `seldom` nodes tell less often from now on."""
+        self._streams.seldom(seldom)
+        now, news = self._session.fleet.now(), self._streams.news()
+        if news.facts:
+            self._facts |= news.facts
+            names = self._session.names
+            self._here = [*current(self._facts, names), *gateways_on(self._facts, names)]
+            self._of_fleet = tuple(map(of_finding, drift(self._here)))
+        for name, facts in news.facts.items():
+            self._nodes[name] = self._nodes[name].with_facts(facts)
+        for name, frame in news.frames.items():
+            self._nodes[name] = heard(self._nodes[name], frame, now)
+            self._of_nodes[name] = tuple(map(of_finding, warnings.of_node(name, self._nodes[name].frame or frame, "")))
+        for name, problem in news.lost.items():
+            self._nodes[name] = lost(self._nodes[name], problem, now)
+        return picture(now, dict(self._nodes), [one.stored for one in self._here], self._found())
+
+    def log(self, opened: tuple[str, str] | None) -> list[str]:
+        """The lines of the log that is open, if one is; it is followed until another thing is opened."""
+        about = tuple(opened[1].split("/")) if opened and opened[0] == "log" else None
+        if self._tail and self._tail.about != about:
+            self._tail.close()
+            self._tail = None
+        if self._tail is None and about is not None and len(about) == 2:
+            self._tail = LogTail(self._session, *about)
+        return self._tail.lines if self._tail else []
+
+    def _found(self) -> Iterator[Alert]:
+        """What `status` warns of too: what needs no time to be seen."""
+        live = {name: node.frame for name, node in self._nodes.items() if node.frame and not node.problem}
+        yield from (alert for name in live for alert in self._of_nodes.get(name, ()))
+        for one in self._here:
+            if one.runs:
+                yield from map(of_finding, warnings.of_schedule(one.stored, live))
+        yield from self._of_fleet
