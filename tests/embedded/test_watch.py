@@ -64,6 +64,8 @@ ALERTS = {
     "memory-leaks": "memory-runs-out",
     "cron-dead": "cache-schedule",
     "unreachable": "node-away",
+    "garbage": "node-away",
+    "node-hangs": "node-away",
 }
 """What `watch` says of each fault of a node on which nothing runs."""
 

@@ -16,11 +16,24 @@ from sparkops.core.model_name import model_name
 from sparkops.core.plan import Command, Script, Secret, Upload
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.schedule import Schedule, When
-from sparkops.node_commands import benchy, caches, copies, docker, gateway, images, models, proxy, rights, scripts, vllm
+from sparkops.node_commands import (
+    benchy,
+    caches,
+    copies,
+    docker,
+    gateway,
+    images,
+    models,
+    proxy,
+    rights,
+    scripts,
+    vllm,
+    watch,
+)
 from support import golden
 
 FILE = Path(__file__).with_name("commands.txt")
-MODULES = (benchy, caches, copies, docker, gateway, images, models, proxy, rights, scripts, vllm)
+MODULES = (benchy, caches, copies, docker, gateway, images, models, proxy, rights, scripts, vllm, watch)
 NAMES: dict[str, Any] = {
     **{module.__name__.rpartition(".")[2]: module for module in MODULES},
     **{kind.__name__: kind for kind in (Hop, Point, Secret, Script, Suite, Upload, When, Schedule)},
