@@ -5,7 +5,7 @@ changed.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,10 @@ class StoredMember:
     """The model cache that its container mounts; None is the one below the home."""
     cabled: tuple[str, ...] = ()
     """The interfaces of its cables in a triangle or ring."""
+
+
+def _rows(told: Any) -> Sequence[Any]:
+    return told if isinstance(told, list | tuple) else ()
 
 
 def _texts(told: Any) -> tuple[str, ...]:
@@ -135,7 +139,7 @@ class Stored:
                 str(m["cache_dir"]) if m.get("cache_dir") else None,
                 _texts(mapping(m.get("link")).get("cabled")),
             )
-            for m in self.data.get("members", ())
+            for m in _rows(self.data.get("members"))
             if isinstance(m, Mapping)
         )
 

@@ -21,13 +21,6 @@ limit=${SPARKOPS_PROBE_LIMIT:-10}
 budget=${SPARKOPS_FACTS_BUDGET:-40}
 person=${USER:-} escalated=''
 images='' model='' models='' cache='' deployment='' sudo='' only='' history=20
-if [ "${SUDO_USER:-root}" != root ] && [ "$(id -u)" = 0 ]; then
-    person=$SUDO_USER escalated=yes
-    while IFS=: read -r name _ _ _ _ home _; do
-        [ "$name" != "$person" ] || HOME=$home
-    done 2>/dev/null <"$root/etc/passwd"
-    unset HF_HOME
-fi
 while [ $# -gt 0 ]; do
     case $1 in
     --image) images=$images$2$nl && shift ;;
@@ -42,12 +35,14 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+
+. ./facts_frames.sh
+behind_sudo
 [ -z "$escalated" ] || sudo=''
 cache=${cache:-${HF_HOME:-$HOME/.cache/huggingface}}
 # shellcheck disable=SC2088
 case $cache in '~') cache=$HOME ;; '~/'*) cache=$HOME/${cache#'~/'} ;; esac
 
-. ./facts_frames.sh
 . ./facts_system.sh
 . ./facts_network.sh
 . ./facts_ours.sh

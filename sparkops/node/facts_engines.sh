@@ -8,6 +8,14 @@ moment() {
     end 0 "$t"
 }
 
+# whether a run of sparkops is changing this node: looks at the lock and takes none
+busy() {
+    begin busy || return 0
+    body=no inode=$(stat -c %i "$root/run/lock/sparkops.lock" 2>/dev/null)
+    [ -z "$inode" ] || ! grep -q "FLOCK.* WRITE .*:$inode " /proc/locks || body=yes
+    end 0 "$body"
+}
+
 # of each RDMA device the state, what it carried, and the interface that it belongs to
 carried() {
     begin carried || return 0
@@ -18,9 +26,10 @@ carried() {
         done
         body=$text$(ask grep -Hs '' ./*/ports/1/state ./*/ports/1/rate ./*/ports/1/counters/port_rcv_data \
             ./*/ports/1/counters/port_xmit_data)
-        code=0
+        code=$?
+        [ $code -gt 2 ] || code=0
     else
-        body='/sys/class/infiniband: not found' code=1
+        body='' code=0 # without a cable there may be no device
     fi
     cd / || exit
     end $code "$body"
@@ -50,12 +59,11 @@ jobs() {
 }
 
 counted='num_requests_running|num_requests_waiting|kv_cache_usage_perc|prompt_tokens_total|generation_tokens_total'
-counted="$counted|iteration_tokens_total_sum|request_success_total|num_preemptions_total"
-counted="$counted|prefix_cache_(queries|hits)_total|spec_decode_num_(draft|accepted)_tokens_total"
+counted="$counted|iteration_tokens_total_sum|request_success_total|spec_decode_num_(draft|accepted)_tokens_total"
 
 # of each engine what its health answered and its counters; of each that does not answer the end of its log
 engines() {
-    [ -n "$engines" ] && begin engines || return 0
+    begin engines || return 0
     text=$(
         while read -r name health metrics; do
             [ -n "$metrics" ] || continue
@@ -84,6 +92,6 @@ drops() {
 
 booting() {
     echo log
-    # shellcheck disable=SC2086
-    redact "$($hold ${sudo:+sudo -n} docker logs --tail 40 "$1" 2>&1 | tail -c 20000 | tr '\r' '\n' | tail -n 40 | cut -c1-300)"
+    privileged docker logs --tail 40 "$1"
+    redact "$(printf '%s\n' "$body" | tail -c 20000 | tr '\r' '\n' | tail -n 40 | cut -c1-300)"
 }

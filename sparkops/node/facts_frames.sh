@@ -7,6 +7,16 @@ if command -v timeout >/dev/null 2>&1; then
     hold="timeout -k 1 $limit" reader="timeout -k 1 $((limit + 2))"
 fi
 
+# run through sudo: tells of the person behind sudo, not of root
+behind_sudo() {
+    [ "${SUDO_USER:-root}" != root ] && [ "$(id -u)" = 0 ] || return 0
+    person=$SUDO_USER escalated=yes
+    while IFS=: read -r name _ _ _ _ home _; do
+        [ "$name" != "$person" ] || HOME=$home
+    done 2>/dev/null <"$root/etc/passwd"
+    unset HF_HOME
+}
+
 now() {
     read -r t _ 2>/dev/null </proc/uptime || t=0.0
     t=${t%.*}${t#*.}

@@ -2,7 +2,7 @@
 # What changes on a node, again and again: a frame every SECONDS, each a capture as `facts.sh` prints it, until the
 # connection ends.
 #
-#   watch SECONDS [--sudo] [--engine CONTAINER HEALTH METRICS]...
+#   watch SECONDS [--sudo] [--cache DIR] [--engine CONTAINER HEALTH METRICS]...
 #
 # Every frame has what costs little to read. The first one and each third one also have what asks Docker, the disk and
 # cron. HEALTH and METRICS are URLs of an engine's API; a rank without an API has the health of the engine that it works
@@ -16,13 +16,14 @@ root=${SPARKOPS_ROOT:-}
 limit=${SPARKOPS_PROBE_LIMIT:-4}
 budget=20
 # shellcheck disable=SC2034  # for the probes that are shared with facts.sh
-sudo='' escalated='' only='' person=${USER:-} history=20 cache=${HF_HOME:-$HOME/.cache/huggingface} images='' deployment=''
+sudo='' escalated='' only='' person=${USER:-} history=20 cache='' images='' deployment=''
 engines=''
 seconds=$1
 shift
 while [ $# -gt 0 ]; do
     case $1 in
     --sudo) sudo=sudo ;;
+    --cache) cache=$2 && shift ;;
     --engine) engines="$engines$2 $3 $4$nl" && shift 3 ;;
     *) echo "watch: unknown option $1" >&2 && exit 2 ;;
     esac
@@ -37,7 +38,12 @@ done
 . ./facts_gpu.sh
 . ./facts_engines.sh
 
-always=moment,boot,meminfo,stall,carried,gpu-load,engines
+behind_sudo
+cache=${cache:-${HF_HOME:-$HOME/.cache/huggingface}}
+# shellcheck disable=SC2088
+case $cache in '~') cache=$HOME ;; '~/'*) cache=$HOME/${cache#'~/'} ;; esac
+
+always=moment,busy,boot,meminfo,stall,carried,gpu-load,engines
 sometimes=clock,thermal,net,gpu-processes,seen,disk,schedule,drops,jobs
 
 frame() {
@@ -45,6 +51,7 @@ frame() {
     began=$t
     echo 'sparkops-facts 1'
     moment
+    busy
     clock
     identity
     memory
@@ -65,7 +72,7 @@ frame() {
 }
 
 drop_log=$HOME/.local/state/sparkops/cache/log
-beat=0 last=none
+beat=0 last=''
 while :; do
     only=$always dropped_anew=''
     if [ $((beat % 3)) = 0 ]; then

@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import select
 import sys
 from typing import TextIO
 
@@ -50,6 +51,15 @@ def secure() -> None:
     # Also the originals, which others may use: they are detached.
     sys.stdout, sys.stderr = _output(sys.stdout, 1), _output(sys.stderr, 2)
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc, assignment]
+
+
+def reader_is_gone() -> bool:
+    """Whether nobody can read stdout any more, as after `| head`."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return bool(poll.poll(0))
 
 
 def end_printing() -> None:

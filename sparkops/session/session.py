@@ -230,6 +230,10 @@ class Session:
         """
         return self.containers(self.facts(only=(*WHAT_RUNS, *more)))
 
+    def behind_sudo(self, node: Node) -> bool:
+        """Whether what reads Docker runs through sudo as a whole, because sudo needs a password."""
+        return node.become == "sudo" and self.sudo_password
+
     def facts_command(
         self, node: Node, images: Sequence[str] = (), models: Sequence[str] = (), only: Iterable[str] = ()
     ) -> Command:
@@ -241,7 +245,7 @@ class Session:
             words += ["--model", model]
         words += ["--cache", node.cache_dir] if node.cache_dir else []
         words += ["--only", ",".join(only)] if only else []
-        whole = node.become == "sudo" and self.sudo_password
+        whole = self.behind_sudo(node)
         words += ["--sudo"] if node.become == "sudo" and not whole else []
         return Command(tuple(words), reads=True, timeout=FACTS_SECONDS, become=whole)
 

@@ -1,14 +1,16 @@
 """A stream of frames from each node, opened again when it ends. A node that is slow or hostile delays no other."""
 
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from sparkops.core.facts import HOW_IT_RUNS, WHAT_RUNS, Facts, Unreadable, known, parse
+from sparkops.core.facts import HOW_IT_RUNS, WHAT_RUNS, Facts, known, parse
 from sparkops.core.plan import NodeLost
 from sparkops.core.situation import deployed, gateways
+from sparkops.core.watch.alerts import AWAY
 from sparkops.core.watch.deployment import all_to_ask
 from sparkops.core.watch.frame import WatchFrame, frame
 from sparkops.core.watch.stream import BrokenStream, Frames
@@ -16,7 +18,7 @@ from sparkops.node_commands import scripts, watch
 from sparkops.remote import Cancel
 from sparkops.session.session import Session
 
-AGAIN, SELDOM = 1.0, 30.0
+AGAIN, SELDOM = 1.0, 10.0
 """Seconds before a stream that ended is opened again: the first time, and at most, after more and more failures."""
 
 LOG_LINES, LONGEST_LINE = 500, 2000
@@ -25,8 +27,14 @@ LOG_LINES, LONGEST_LINE = 500, 2000
 UNSEEN = 30.0
 """Seconds between two frames of a node while nobody looks."""
 
-MOST_BYTES = 1024 * 1024
+MOST_BYTES, MOST_FRAMES = 1024 * 1024, 50
 """A node that sends more within one period of its frames is not listened to for a while."""
+
+OUR_REQUEST = re.compile(rb'"GET /(health|metrics) HTTP/1\.[01]" 200')
+"""Lines of an engine's log that somebody who watches it causes again and again."""
+
+SHORT = 5
+"""A stream of fewer frames is one more failure: the next one begins later."""
 
 
 @dataclass
@@ -44,6 +52,7 @@ class Streams:
     def __init__(self, session: Session, nodes: Iterable[str], every: float) -> None:
         self._session = session
         self._usual = self._every = every
+        self._hurried = 0.0
         self._cancel = session.fleet.cancel()
         self._lock = threading.Lock()
         self._news = News()
@@ -54,7 +63,16 @@ class Streams:
 
     def seldom(self, holds: bool) -> None:
         """Whether the nodes tell less often, because nobody looks."""
-        self._every = max(self._usual, UNSEEN) if holds else self._usual
+        every = max(self._usual, UNSEEN) if holds else self._usual
+        if every < self._every:
+            self._hurried = self._session.fleet.now()
+        self._every = every
+
+    @property
+    def patience(self) -> float:
+        """Seconds without a frame after which a node is away."""
+        just_hurried = self._session.fleet.now() - self._hurried < AWAY
+        return max(AWAY, 3 * (UNSEEN if self._hurried and just_hurried else self._every))
 
     def news(self) -> News:
         with self._lock:
@@ -75,13 +93,12 @@ class Streams:
                 problem = stream.run()
             except NodeLost as lost:
                 problem = lost.reason
-            except (BrokenStream, Unreadable) as error:
+            except Exception as error:  # noqa: BLE001  whatever a node may send, the others are watched on
                 problem = f"its stream cannot be read: {error}"
-            if not problem:
-                continue
-            wait = AGAIN if stream.frames else min(2 * wait, SELDOM)
-            self._tell("lost", node, problem)
-            self._session.fleet.pause(wait, cancel)
+            wait = AGAIN if stream.frames >= SHORT else min(2 * wait, SELDOM)
+            if problem:
+                self._tell("lost", node, problem)
+            self._session.fleet.pause(wait if problem else wait - AGAIN, cancel)
 
 
 class _Stream:
@@ -97,7 +114,7 @@ class _Stream:
         self._parts = Frames()
         self._anew = False
         self._here: Mapping[str, str] = {}
-        self._period, self._bytes = 0.0, 0
+        self._period, self._bytes, self._in_period = 0.0, 0, 0
 
     def is_set(self) -> bool:
         return self._anew or self._cancel.is_set() or self._wanted() != self._every
@@ -113,18 +130,23 @@ class _Stream:
         self._here = {one.id: one.state for one in facts.containers if one.ours}
         self._tell("facts", value=facts)
         here = [stored for _, stored, one in (*deployed({node: facts}), *gateways({node: facts})) if one.runs]
-        command = watch.watch(self._every, all_to_ask(here, node), sudo=node in session.sudo)
+        whole, one = session.behind_sudo(session.nodes[node]), session.nodes[node]
+        sudo, cache = one.become == "sudo" and not whole, one.cache_dir or ""
+        command = watch.watch(self._every, all_to_ask(here, node), sudo=sudo, become=whole, cache=cache)
         result = session.follow(node, command, self._take, self)
         return "" if self.is_set() else result.stderr.strip().rpartition("\n")[2] or "its stream ended"
 
     def _take(self, data: bytes) -> None:
         now = self._session.fleet.now()
         if now - self._period > self._every:
-            self._period, self._bytes = now, 0
+            self._period, self._bytes, self._in_period = now, 0, 0
         self._bytes += len(data)
         if self._bytes > MOST_BYTES:
             raise BrokenStream(f"more than {MOST_BYTES // 1024} KiB within {self._every:g} s")
         for text in self._parts.take(data):
+            self._in_period += 1
+            if self._in_period > MOST_FRAMES:
+                raise BrokenStream(f"more than {MOST_FRAMES} frames within {self._every:g} s")
             found = frame(text)
             self.frames += 1
             self._tell("frames", value=found)
@@ -161,4 +183,8 @@ class LogTail:
     def _take(self, data: bytes) -> None:
         *whole, rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
         self._rest = rest[-LONGEST_LINE:]
-        self._lines.extend(line.partition(b" ")[2][:LONGEST_LINE].decode(errors="replace") for line in whole if line)
+        self._lines.extend(
+            line.partition(b" ")[2][:LONGEST_LINE].decode(errors="replace")
+            for line in whole
+            if line and not OUR_REQUEST.search(line)
+        )

@@ -131,7 +131,11 @@ def disks(text: str) -> Mapping[str, Disk]:
     """By use: `home`, `cache`, `docker`. `df` prints one row for each path, in the order of its arguments."""
     first = list(lines(text))
     asked = [line.partition(" ") for line in first if line.startswith(("home ", "cache ", "docker "))][:3]
-    rows = [found for line in first if (found := re.fullmatch(r".+?\s+(\d+)\s+\d+\s+(\d+)\s+(?:\d+%|-)\s+(.+)", line))]
+    rows = [
+        found
+        for line in first
+        if (found := re.fullmatch(r".+?\s+(\d{1,18})\s+\d+\s+(\d{1,18})\s+(?:\d+%|-)\s+(.+)", line))
+    ]
     if len(rows) != len(asked) or not rows:
         raise ValueError("df did not answer for every path")
     pairs_ = zip(asked, rows, strict=True)

@@ -67,7 +67,7 @@ def load(text: str) -> GpuLoad:
     if not row:
         raise ValueError(next(lines(text), "nothing was printed"))
     cells = [cell.strip() for cell in row.split(",")]
-    power = re.match(r"[\d.]+", cells[1])
+    power = re.match(r"\d{1,6}(\.\d+)?(?![\d.])", cells[1])
     return GpuLoad(
         clock_mhz=_leading(cells[0]),
         power_watts=float(power[0]) if power else None,
@@ -110,5 +110,5 @@ def signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread)
 
 
 def _leading(text: str) -> int | None:
-    found = re.match(r"\s*(\d+)", text)
+    found = re.match(r"\s*(\d{1,9})(?!\d)", text)
     return int(found[1]) if found else None

@@ -86,11 +86,8 @@ def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
 
 
 def number(text: str) -> int | None:
-    """A whole number, or None for `[N/A]`, `-`, nothing."""
-    try:
-        return int(text.strip())
-    except ValueError:
-        return None
+    """A whole number, or None for `[N/A]`, `-`, nothing, and what no node can mean."""
+    return int(text) if re.fullmatch(r"\s*[+-]?\d{1,18}\s*", text) else None
 
 
 def plain(value: Any) -> Any:

@@ -7,8 +7,8 @@ from sparkops.core.facts.raw import parts
 from sparkops.core.facts.reading import lines, number
 
 _RUN = re.compile(
-    r"(?:(?P<time>\d+) \S+ )?page cache (?P<word>dropped|kept) \((?P<how>[^)]*)\): MemFree (\d+) -> (\d+), "
-    r"MemAvailable (\d+) -> (\d+), Cached (\d+) -> (\d+) KiB"
+    r"(?:(?P<time>\d{1,18}) \S+ )?page cache (?P<word>dropped|kept) \((?P<how>[^)]*)\): "
+    r"MemFree (\d{1,18}) -> (\d{1,18}), MemAvailable (\d{1,18}) -> (\d{1,18}), Cached (\d{1,18}) -> (\d{1,18}) KiB"
 )
 
 

@@ -4,20 +4,27 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparkops.core.facts import known
+from sparkops.core.facts import Unread, known
 from sparkops.core.findings import Finding
 from sparkops.core.growth import TROUBLE_KIB, growth
 from sparkops.core.watch.deployment import Rank, WatchedDeployment
-from sparkops.core.watch.node import WatchedNode
+from sparkops.core.watch.node import CONNECTING, LOST, WatchedNode
 
-AWAY = 6.0
-"""Seconds without a frame after which a node counts as away: three frames."""
+AWAY = 12.0
+"""Seconds without a frame after which a node counts as away: one whose driver and Docker hang takes 8 s for a frame."""
 
-SILENT = 6.0
-"""Seconds in which an API that answered before does not: a health answers in milliseconds, a busy one within 2 s."""
+SILENT = 7.0
+"""Seconds in which an API that answered before does not: a health answers in milliseconds, a busy one within 2 s.
+Longer than the time after which a frame shows that the container started anew."""
+
+FAILED = 6.0
+"""Seconds for which a deployment must have failed: its containers do not start and end in the same moment."""
 
 LOOP = 2
 """Restarts within ten minutes that are a loop: after one, Docker's restart may have mended it."""
+
+BETWEEN = 2.0
+"""Seconds in which two nodes may tell of the same moment."""
 
 FULL_GBITS = 200.0
 SOON = 6 * 3600.0
@@ -28,7 +35,7 @@ SOON = 6 * 3600.0
 class Alert:
     """`id` is stable, for scripts and rules. `grave`: somebody is not served, or soon will not be.
 
-    `next` is what to do; commands in it stand in backquotes.
+    `next` is what to do; commands in it stand in backquotes. `after`: it counts when it has lasted for so many seconds.
     """
 
     id: str
@@ -37,6 +44,7 @@ class Alert:
     node: str = ""
     deployment: str = ""
     grave: bool = False
+    after: float = 0.0
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -49,37 +57,45 @@ def of_finding(finding: Finding) -> Alert:
     return Alert(finding.id, finding.message, finding.hint, finding.node or "", grave=finding.action == "fail")
 
 
-def of_node(node: WatchedNode, now: float) -> Iterator[Alert]:
-    yield from _away(node, now)
+def of_node(node: WatchedNode, now: float, patience: float = AWAY) -> Iterator[Alert]:
+    """What is wrong with a node at the time `now`; `patience`: seconds without a frame after which it is away."""
+    yield from _away(node, now, patience)
     if node.problem or node.frame is None:
         return
+    if node.blind:
+        text = f"what runs on it cannot be read: {node.blind}"
+        yield Alert("docker-silent", text, "see why: `sparkops preflight --only docker-usable`", node.name)
     yield from _links(node)
     yield from _restarts(node)
     yield from _memory(node)
 
 
-def _away(node: WatchedNode, now: float) -> Iterator[Alert]:
-    silent = now - (node.at if node.at is not None and not node.problem else node.since)
-    if silent >= AWAY:
-        why = node.problem or f"no frame for {silent:.0f} s"
+def _away(node: WatchedNode, now: float, patience: float) -> Iterator[Alert]:
+    told = not node.problem and node.at is not None
+    silent = now - (node.at if told and node.at is not None else node.since)
+    if silent >= (LOST if node.problem not in ("", CONNECTING) else patience):
+        why = node.problem or f"it has told nothing for {silent:.0f} s"
         yield Alert("node-away", why, "find out why: `sparkops preflight --only ssh,host-key`", node.name, grave=True)
 
 
 def _links(node: WatchedNode) -> Iterator[Alert]:
     devices = known(node.frame.carried, ()) if node.frame else ()
     slow = [one for one in devices if one.active and one.gbits is not None and one.gbits < FULL_GBITS]
-    for one in slow[:1]:
-        text = f"the link of {one.interface or one.name} runs at {one.gbits:g} Gb/s, not {FULL_GBITS:g}"
+    if slow:
+        names = " and ".join(one.interface or one.name for one in slow)
+        text = f"{names}: {slow[0].gbits:g} Gb/s, not {FULL_GBITS:g}"
         yield Alert("link-slow", text, "see why: `sparkops fabric`", node.name)
 
 
 def _restarts(node: WatchedNode) -> Iterator[Alert]:
-    names = [name for _, name in node.restarts]
-    for name in dict.fromkeys(names):
-        if (count := names.count(name)) >= LOOP:
-            text = f"{name} was restarted {count} times in the last ten minutes"
+    ids = [container for _, container in node.restarts]
+    for one in known(node.frame.seen, ()) if node.frame else ():
+        if (count := ids.count(one.id)) >= LOOP and one.state in ("running", "restarting"):
+            what = f"the {one.role} of {one.deployment}" if one.deployment else one.name
             hint = f"its log says why: `sparkops logs --limit {shlex.quote(node.name)}`"
-            yield Alert("restart-loop", text, hint, node.name, grave=True)
+            yield Alert(
+                "restart-loop", f"{what} was restarted {count} times in ten minutes", hint, node.name, grave=True
+            )
 
 
 def _memory(node: WatchedNode) -> Iterator[Alert]:
@@ -95,21 +111,37 @@ def _memory(node: WatchedNode) -> Iterator[Alert]:
 
 
 def of_deployment(one: WatchedDeployment) -> Iterator[Alert]:
-    yield from (alert for rank in one.engines for alert in _engine(one, rank))
-    yield from _ranks(one)
+    """What is wrong with a deployment, beside what a run of sparkops may be doing to it now."""
+    yield from (alert for rank in one.engines for alert in _wedged(one, rank))
     yield from _without_link(one)
+    if not one.busy:
+        yield from (alert for rank in one.apis for alert in _silent(one, rank))
+        yield from _ranks(one)
+        yield from _failed(one)
 
 
-def _engine(one: WatchedDeployment, rank: Rank) -> Iterator[Alert]:
-    restart = f"restart it: `sparkops restart {shlex.quote(one.name)}`"
+def _wedged(one: WatchedDeployment, rank: Rank) -> Iterator[Alert]:
     if rank.stuck and rank.engine:
-        text = f"healthy but wedged: {rank.engine.running} requests run, and no token came for {rank.pace.stuck:.0f} s"
-        yield Alert("engine-wedged", text, restart, rank.node.name, one.name, grave=True)
-    elif rank.part.up and rank.pace.silent >= SILENT:
-        text = (
-            f"the API on {rank.node.name} answered before and is {rank.engine.health if rank.engine else 'silent'} now"
-        )
-        yield Alert("engine-silent", text, restart, rank.node.name, one.name, grave=True)
+        count = rank.engine.running
+        text = f"healthy but wedged: {count} running, and no token came for {rank.pace.stuck:.0f} s"
+        hint = f"restart it: `sparkops restart {shlex.quote(one.name)}`"
+        if not rank.hangs:
+            hint = f"a long prompt may take so long; if it lasts, {hint}"
+        yield Alert("engine-wedged", text, hint, rank.node.name, one.name, grave=rank.hangs)
+
+
+def _silent(one: WatchedDeployment, rank: Rank) -> Iterator[Alert]:
+    if rank.part.up and rank.pace.silent >= SILENT:
+        health = rank.engine.health if rank.engine else "silent"
+        text = f"the API of the {rank.member.role} on {rank.node.name} answered before and is {health} now"
+        hint = f"see why: `sparkops status {shlex.quote(one.name)}`"
+        yield Alert("engine-silent", text, hint, rank.node.name, one.name, grave=True)
+
+
+def _failed(one: WatchedDeployment) -> Iterator[Alert]:
+    if one.state == "failed":
+        hint = f"see why: `sparkops status {shlex.quote(one.name)}`"
+        yield Alert("deployment-failed", f"{one.name} does not serve", hint, "", one.name, grave=True, after=FAILED)
 
 
 def _ranks(one: WatchedDeployment) -> Iterator[Alert]:
@@ -120,7 +152,7 @@ def _ranks(one: WatchedDeployment) -> Iterator[Alert]:
         if front != rank.member and front in green and not rank.node.problem and not rank.part.up:
             text = f"the {rank.member.role} on {rank.node.name} is {rank.part.shown}, but the API answers"
             hint = f"restart it: `sparkops restart {shlex.quote(one.name)}`"
-            yield Alert("rank-lost", text, hint, rank.node.name, one.name, grave=True)
+            yield Alert("rank-lost", text, hint, rank.node.name, one.name, grave=True, after=BETWEEN)
 
 
 def _without_link(one: WatchedDeployment) -> Iterator[Alert]:
@@ -129,6 +161,6 @@ def _without_link(one: WatchedDeployment) -> Iterator[Alert]:
         frame = rank.node.frame
         if not rank.member.fabric or rank.node.problem or frame is None or not rank.part.up:
             continue
-        if not any(device.active for device in known(frame.carried, ())):
+        if not isinstance(frame.carried, Unread) and not any(device.active for device in frame.carried):
             text = f"{rank.node.name} has no active CX7 link, which its cluster needs"
             yield Alert("link-down", text, "see why: `sparkops fabric`", rank.node.name, one.name, grave=True)

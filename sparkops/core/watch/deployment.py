@@ -3,20 +3,24 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sparkops.core.condition import MemberContainer, ServingProbe, State, condition
+from sparkops.core.condition import REPLACE_SECONDS, MemberContainer, ServingProbe, State, condition
 from sparkops.core.endpoints import api_url, health_url
 from sparkops.core.enginelog import BootPhase
 from sparkops.core.facts import known
 from sparkops.core.facts.containers import GAVE_UP
 from sparkops.core.stored import Stored, StoredMember
-from sparkops.core.watch.engine import Engine
+from sparkops.core.watch.engine import KV_USE, Engine
 from sparkops.core.watch.frame import Seen
 from sparkops.core.watch.node import WatchedNode
 from sparkops.core.watch.pace import Pace
 
 STUCK = 6.0
-"""Seconds without any work in which an engine with requests hangs. A step takes longer only while a slow model reads a
-long prompt, so an engine that was seen to take longer for a step has three times as long."""
+"""Seconds without any work after which an engine with requests may hang. A step takes longer while a slow model reads a
+long prompt, so an engine that was seen to take longer for a step has three times as long, up to REPLACE_SECONDS."""
+
+
+UNWATCHED = "not watched"
+"""The problem of a node that is not among those that were selected."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,18 @@ class Rank:
 
     @property
     def phase(self) -> BootPhase | None:
-        """How far it is with its boot; None if it serves or its log tells nothing."""
-        return self.engine.phase if self.engine and not self.engine.answers else None
+        """How far it is with its boot; None if it serves, does not run, or its log tells nothing."""
+        return self.engine.phase if self.engine and self.part.up and not self.engine.answers else None
 
     @property
     def stuck(self) -> bool:
         """Whether it has requests and does nothing."""
-        return self.pace.stuck >= max(STUCK, 3 * self.pace.slowest)
+        return self.part.up and self.pace.stuck >= max(STUCK, min(3 * self.pace.slowest, REPLACE_SECONDS))
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it does nothing for so long that no prompt explains it."""
+        return self.part.up and self.pace.stuck >= REPLACE_SECONDS
 
     @property
     def part(self) -> MemberContainer:
@@ -52,7 +61,7 @@ class Rank:
         """Its API in the words of `status`."""
         if self.engine is None or not self.part.up:
             return ServingProbe("wait")
-        if self.stuck:
+        if self.hangs:
             return ServingProbe("wait", "requests run, and no token comes", "200")
         if not self.engine.answers:
             return ServingProbe("wait", "", self.engine.health)
@@ -69,18 +78,37 @@ class WatchedDeployment:
         return self.stored.deployment
 
     @property
-    def fronts(self) -> Sequence[Rank]:
-        return [rank for rank in self.ranks if rank.member in self.stored.fronts]
-
-    @property
     def engines(self) -> Sequence[Rank]:
         """Those with an API of their own that serve the model."""
         return [rank for rank in self.ranks if rank.member.role != "proxy" and rank.member.port is not None]
 
     @property
+    def apis(self) -> Sequence[Rank]:
+        """All with an API: the engines, and a proxy in front of them."""
+        return [rank for rank in self.ranks if rank.member.port is not None]
+
+    @property
     def state(self) -> State:
-        parts = [rank.part for rank in self.ranks]
-        return condition(parts, [one.probe for one in self.fronts], [one.probe for one in self.engines])
+        """As `status` says it, judged from the nodes that are watched."""
+        seen = [rank for rank in self.ranks if rank.node.problem != UNWATCHED]
+        fronts = [rank for rank in seen if rank.member in self.stored.fronts] or seen[:1]
+        engines = [rank for rank in seen if rank in self.engines]
+        return condition([rank.part for rank in seen], [one.probe for one in fronts], [one.probe for one in engines])
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run of sparkops is changing one of its nodes, so that what is wrong with it may be on purpose."""
+        return any(rank.node.busy for rank in self.ranks)
+
+    @property
+    def kv_use(self) -> float:
+        """The share of the KV cache that is in use, of the engine that uses most of its own."""
+        return max((one.engine.counters.get(KV_USE, 0.0) for one in self.engines if one.engine), default=0.0)
+
+    @property
+    def accepted(self) -> float | None:
+        """The share of speculated tokens that held lately, of the first engine that speculates."""
+        return next((one.pace.accepted for one in self.engines if one.pace.accepted is not None), None)
 
     def sum(self, counter: str) -> float:
         return sum(one.engine.counters.get(counter, 0.0) for one in self.engines if one.engine)
@@ -96,7 +124,7 @@ def watched(stored: Stored, nodes: Mapping[str, WatchedNode]) -> WatchedDeployme
 
 
 def _rank(stored: Stored, member: StoredMember, nodes: Mapping[str, WatchedNode]) -> Iterator[Rank]:
-    node = nodes.get(member.name) or WatchedNode(member.name, problem="not in the inventory")
+    node = nodes.get(member.name) or WatchedNode(member.name, problem=UNWATCHED)
     name = stored.container(member)
     containers = known(node.frame.seen, ()) if node.frame else ()
     seen = next((one for one in containers if one.name == name), None)

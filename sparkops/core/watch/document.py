@@ -13,15 +13,23 @@ from sparkops.core.watch.picture import Picture
 
 
 def document(shown: Picture) -> dict[str, Any]:
+    """All that looks wrong is in it: who looks once cannot wait."""
     return {
         "nodes": [_node(node) for node in shown.nodes.values()],
         "deployments": [_deployment(one) for one in shown.deployments],
-        "alerts": [alert(one) for one in shown.alerts],
+        "alerts": [alert(one) for one in shown.found],
     }
 
 
 def alert(one: Alert) -> dict[str, Any]:
-    return {**asdict(one), "node": one.node or None, "deployment": one.deployment or None}
+    return {
+        "id": one.id,
+        "text": one.text,
+        "next": one.next,
+        "node": one.node or None,
+        "deployment": one.deployment or None,
+        "grave": one.grave,
+    }
 
 
 def _node(node: WatchedNode) -> dict[str, Any]:
@@ -90,13 +98,11 @@ def _deployment(one: WatchedDeployment) -> dict[str, Any]:
         "requests": {
             "running": round(one.sum("num_requests_running")),
             "waiting": round(one.sum("num_requests_waiting")),
-            "done": round(one.sum("request_success_total")),
+            "done": round(one.sum("request_success_total") - one.sum("failed_requests")),
             "failed": round(one.sum("failed_requests")),
         },
-        "kv_cache": max(
-            (e.engine.counters.get("kv_cache_usage_perc", 0.0) for e in one.engines if e.engine), default=0.0
-        ),
-        "accepted": next((e.pace.accepted for e in one.engines if e.pace.accepted is not None), None),
+        "kv_cache": one.kv_use,
+        "accepted": one.accepted,
     }
 
 

@@ -3,7 +3,6 @@
 The names of the counters are those of vLLM 0.32 (`/metrics`).
 """
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,14 +10,20 @@ from dataclasses import dataclass, field
 from sparkops.core.enginelog import BootPhase, progress
 
 _LINE = re.compile(r"vllm:(\w+)(?:\{([^\n]*)\})? (\S+)")
+MOST = 1e15
+"""No honest counter is larger."""
+
+KV_USE = "kv_cache_usage_perc"
+"""A share from 0 to 1, of several engines behind one API that of the fullest. The others are summed."""
+
 _WITHOUT_ANSWER = {"7": "refused", "28": "silent"}
 _FINISHED = re.compile(r'finished_reason="(error|abort)"')
 
 
 @dataclass(frozen=True)
 class Engine:
-    """`health` is an HTTP status, or refused, silent (no answer in time), broken. `counters` are sums over the engines
-    behind one API.
+    """`health` is an HTTP status, or refused, silent (no answer in time), broken. `counters` are over all engines
+    behind one API; failed requests are among those that succeeded, and apart as `failed_requests`.
 
     `log` are the last lines of the container, and `phase` what they say, while the API does not answer.
     """
@@ -35,10 +40,6 @@ class Engine:
     @property
     def running(self) -> int:
         return int(self.counters.get("num_requests_running", 0))
-
-    @property
-    def waiting(self) -> int:
-        return int(self.counters.get("num_requests_waiting", 0))
 
     @property
     def work(self) -> tuple[float, ...]:
@@ -69,9 +70,10 @@ def _counters(text: str) -> dict[str, float]:
             number = float(value)
         except ValueError:
             continue
-        if not math.isfinite(number):
+        if not abs(number) <= MOST:
             continue
-        found[name] = found.get(name, 0.0) + number
+        before = found.get(name, 0.0)
+        found[name] = max(before, number) if name == KV_USE else before + number
         if name == "request_success_total" and _FINISHED.search(labels):
             found["failed_requests"] = found.get("failed_requests", 0.0) + number
     return found

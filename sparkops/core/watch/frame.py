@@ -16,6 +16,7 @@ _SEEN = re.compile(
     r"(?P<id>[0-9a-f]{12,64}) (?P<state>[a-z]+) (?P<restarts>\d{1,9}) (?P<started>\S+) (?P<oom>true|false)"
     r" /?(?P<name>[\w.-]+) (?P<hash>[0-9a-f]*) (?P<role>\S*) (?P<deployment>\S*)"
 )
+_WHOLE = re.compile(r"\d{1,20}", re.ASCII)
 _COUNTER = 4
 """The kernel counts the data of an InfiniBand port in units of four bytes."""
 
@@ -65,9 +66,9 @@ def _device(name: str, interface: str, found: Mapping[str, str]) -> Device:
 
     def carried(file: str) -> int | None:
         text = told(f"counters/{file}")
-        return int(text) * _COUNTER if text.isdecimal() else None
+        return int(text) * _COUNTER if _WHOLE.fullmatch(text) else None
 
-    rate = re.match(r"[\d.]+", told("rate"))
+    rate = re.match(r"\d{1,5}(\.\d+)?", told("rate"))
     active = told("state").endswith("ACTIVE")
     speed = float(rate[0]) if rate else None
     return Device(name, interface, active, speed, carried("port_rcv_data"), carried("port_xmit_data"))
@@ -75,8 +76,12 @@ def _device(name: str, interface: str, found: Mapping[str, str]) -> Device:
 
 def stall(text: str) -> Mapping[str, float]:
     """Percent of the last 10 seconds in which some task waited, by resource: cpu, io, memory."""
-    shares = {name: re.search(r"avg10=([\d.]+)", line) for name, line in tree(text).items()}
+    shares = {name: re.search(r"avg10=(\d{1,3}\.\d+)", line) for name, line in tree(text).items()}
     return {name: float(share[1]) for name, share in shares.items() if share}
+
+
+def busy(text: str) -> bool:
+    return text.strip() == "yes"
 
 
 def seen(text: str) -> tuple[Seen, ...]:
@@ -108,11 +113,19 @@ def jobs(text: str) -> tuple[JobFact, ...]:
     return tuple(map(access.job, parts(text)))
 
 
+_MAY_BE_LATE = ("seen", "carried")
+"""Probes whose failure says nothing of what they read: Docker may be slow while weights load."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WatchFrame(Facts):
-    """Facts of which most are not in every frame, and beside them what only changes over time shows."""
+    """Facts of which most are not in every frame, and beside them what only changes over time shows.
+
+    `moment` is the time since the node's boot in seconds; `busy` whether a run of sparkops holds the node's lock.
+    """
 
     moment: Annotated[float | Unread, ok(moment)]
+    busy: Annotated[bool | Unread, ok(busy)]
     stall: Annotated[Mapping[str, float] | Unread, ok(stall)]
     carried: Annotated[tuple[Device, ...] | Unread, ok(devices)]
     engines: Annotated[Mapping[str, Engine] | Unread, ok(engines)]
@@ -121,8 +134,12 @@ class WatchFrame(Facts):
     jobs: Annotated[tuple[JobFact, ...] | Unread, ok(jobs)]
 
     def after(self, before: Facts | None) -> "WatchFrame":
-        """This frame with older values where this one was not asked for them."""
-        return self if before is None else replace(self, **_asked(before, lambda name: _unasked(self, name)))
+        """This frame with older values where this one was not asked for them, or could not read what may be late."""
+        return self if before is None else replace(self, **_asked(before, self._older))
+
+    def _older(self, name: str) -> bool:
+        value = getattr(self, name)
+        return value is NOT_ASKED or (name in _MAY_BE_LATE and isinstance(value, Unread))
 
     def with_facts(self, facts: Facts) -> "WatchFrame":
         """This frame with what was read anew beside it."""

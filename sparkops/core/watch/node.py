@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparkops.core.facts import Facts, GpuLoad, known
+from sparkops.core.facts import Facts, GpuLoad, Unread, known
+from sparkops.core.facts.probes import NOT_ASKED
 from sparkops.core.watch.engine import Engine
 from sparkops.core.watch.frame import WatchFrame
 from sparkops.core.watch.pace import Pace, pace
@@ -11,12 +12,15 @@ from sparkops.core.watch.pace import Pace, pace
 TREND = 60
 """Values that a small chart shows: two minutes of frames."""
 
-GAP = 60.0
-"""Seconds between two frames after which nothing is said of the time between them."""
+GAP = 200.0
+"""Seconds between two frames after which nothing is said of the time between them: three of the slowest frames."""
 
 A_WHILE = 600.0
 """Seconds in which several restarts are a loop."""
 
+
+LOST = 4.0
+"""Seconds in which a stream that ended may begin again before the node counts as away."""
 
 CONNECTING = "connecting"
 """The problem of a node that has told nothing yet."""
@@ -34,8 +38,9 @@ class Traffic:
 class WatchedNode:
     """`problem` says why no frames come. `at` is when the newest frame came, `since` when the problem began.
 
-    `paces` are by container. `restarts` are the times on the node's own clock at which a container was found restarted.
-    `joules` is the energy that the GPU took while it was watched; `trends` the last values by their names.
+    `paces` are by container. `restarts` are times on the node's own clock, with the ID of
+    the container that was found restarted.
+    `blind` says why what Docker runs could not be read last time. `trends` are the last values by their names.
     """
 
     name: str
@@ -46,13 +51,12 @@ class WatchedNode:
     traffic: Traffic | None = None
     paces: Mapping[str, Pace] = field(default_factory=dict)
     restarts: tuple[tuple[float, str], ...] = ()
-    joules: float = 0.0
+    blind: str = ""
     trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    @property
-    def settled(self) -> bool:
-        """Whether it has told what only two frames tell, or cannot be reached."""
-        return bool(self.trends) or self.problem not in ("", CONNECTING)
+    def settled(self, now: float) -> bool:
+        """Whether it has told what only two frames tell, or is away."""
+        return bool(self.trends) or (self.problem not in ("", CONNECTING) and now - self.since >= LOST)
 
     @property
     def frame(self) -> WatchFrame | None:
@@ -62,6 +66,11 @@ class WatchedNode:
         """The node after more than a frame was read of it."""
         return replace(self, facts=self.frame.with_facts(facts) if self.frame else facts)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a run of sparkops is changing it."""
+        return known(self.frame.busy, False) if self.frame else False
+
     def engine(self, container: str) -> Engine | None:
         return known(self.frame.engines, {}).get(container) if self.frame else None
 
@@ -69,21 +78,18 @@ class WatchedNode:
 def heard(node: WatchedNode, new: WatchFrame, now: float) -> WatchedNode:
     """The node after a frame that came at `now`."""
     before, frame = node.frame, new.after(node.facts)
+    node = replace(node, facts=frame, at=now, problem="", blind=_blind(node, new))
     seconds = _between(before, frame)
     if before is None or seconds is None:
         fresh = {name: Pace(answered=one.answers) for name, one in known(frame.engines, {}).items()}
-        return replace(node, facts=frame, at=now, problem="", traffic=None, paces=fresh, restarts=())
+        return replace(node, traffic=None, paces=fresh, restarts=())
     paces = dict(_paces(node, before, frame, seconds))
     traffic = _traffic(before, frame, seconds)
     after = replace(
         node,
-        facts=frame,
-        at=now,
-        problem="",
         traffic=traffic,
         paces=paces,
         restarts=tuple(_restarts(node, before, frame)),
-        joules=node.joules + (_watts(frame) or 0.0) * seconds,
     )
     return replace(after, trends=_trends(after))
 
@@ -91,6 +97,12 @@ def heard(node: WatchedNode, new: WatchFrame, now: float) -> WatchedNode:
 def lost(node: WatchedNode, problem: str, now: float) -> WatchedNode:
     """The node whose frames do not come any more."""
     return replace(node, problem=problem, since=node.since if node.problem else now, traffic=None)
+
+
+def _blind(node: WatchedNode, new: WatchFrame) -> str:
+    if isinstance(new.seen, Unread):
+        return node.blind if new.seen is NOT_ASKED else new.seen.reason
+    return ""
 
 
 def _between(before: WatchFrame | None, now: WatchFrame) -> float | None:
@@ -106,9 +118,16 @@ def _boot(frame: WatchFrame) -> str:
 
 
 def _paces(node: WatchedNode, before: WatchFrame, frame: WatchFrame, seconds: float) -> Iterator[tuple[str, Pace]]:
-    old = known(before.engines, {})
+    """Nothing counts any more of a container that started anew."""
+    old, started = known(before.engines, {}), _starts(before)
     for name, engine in known(frame.engines, {}).items():
-        yield name, pace(old.get(name), engine, node.paces.get(name, Pace()), seconds)
+        same = started.get(name) == _starts(frame).get(name)
+        last = node.paces.get(name, Pace()) if same else Pace()
+        yield name, pace(old.get(name) if same else None, engine, last, seconds)
+
+
+def _starts(frame: WatchFrame) -> Mapping[str, tuple[str, str]]:
+    return {one.name: (one.id, one.started_at) for one in known(frame.seen, ())}
 
 
 def _traffic(before: WatchFrame, frame: WatchFrame, seconds: float) -> Traffic | None:
@@ -129,11 +148,7 @@ def _restarts(node: WatchedNode, before: WatchFrame, frame: WatchFrame) -> Itera
     old = {one.id: one.restarts for one in known(before.seen, ())}
     for one in known(frame.seen, ()):
         for _ in range(min(one.restarts - old.get(one.id, one.restarts), 10)):
-            yield now, one.name
-
-
-def _watts(frame: WatchFrame) -> float | None:
-    return frame.gpu_load.power_watts if isinstance(frame.gpu_load, GpuLoad) else None
+            yield now, one.id
 
 
 def _trends(node: WatchedNode) -> Mapping[str, tuple[float, ...]]:
@@ -145,8 +160,6 @@ def _values(node: WatchedNode) -> Iterator[tuple[str, float]]:
     frame = node.frame
     if frame is None:
         return
-    if total := frame.memory.total_kib:
-        yield "memory", 1 - frame.memory.available_kib / total
     if isinstance(frame.gpu_load, GpuLoad):
         yield "gpu", (frame.gpu_load.utilization_percent or 0) / 100
         yield "watts", frame.gpu_load.power_watts or 0.0

@@ -1,13 +1,13 @@
 """How fast an engine works: from its counters in two frames."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops.core.watch.engine import Engine
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Per second: tokens written and read, requests done. `accepted` is the share of speculated tokens that held.
+    """Per second: tokens written and read. `accepted` is the share of speculated tokens that held.
 
     `stuck`: seconds since the engine last did anything, while it has requests; `slowest`: the most seconds between two
     signs of work so far. `silent`: seconds since its API, which answered before, did so last.
@@ -15,8 +15,6 @@ class Pace:
 
     written: float | None = None
     read: float | None = None
-    done: float | None = None
-    failed: float | None = None
     accepted: float | None = None
     stuck: float = 0.0
     slowest: float = 0.0
@@ -29,15 +27,15 @@ def pace(before: Engine | None, now: Engine, last: Pace, seconds: float) -> Pace
     if not now.answers:
         silent = last.silent + seconds if last.answered else 0.0
         return Pace(stuck=last.stuck, slowest=last.slowest, answered=last.answered, silent=silent)
-    if before is None or not before.answers or seconds <= 0:
+    if not now.counters:  # its health answered and its counters did not
+        return replace(last, written=None, read=None, accepted=None, answered=True, silent=0.0)
+    if before is None or not before.answers:
         return Pace(slowest=last.slowest, answered=True)
     drafted = _grown(before, now, "spec_decode_num_draft_tokens_total")
     stuck, slowest = _stuck(before, now, last, seconds)
     return Pace(
         written=_per(_grown(before, now, "generation_tokens_total"), seconds),
         read=_per(_grown(before, now, "prompt_tokens_total"), seconds),
-        done=_per(_grown(before, now, "request_success_total"), seconds),
-        failed=_per(_grown(before, now, "failed_requests"), seconds),
         accepted=_per(_grown(before, now, "spec_decode_num_accepted_tokens_total"), drafted) if drafted else None,
         stuck=stuck,
         slowest=slowest,
@@ -46,16 +44,16 @@ def pace(before: Engine | None, now: Engine, last: Pace, seconds: float) -> Pace
 
 
 def _stuck(before: Engine, now: Engine, last: Pace, seconds: float) -> tuple[float, float]:
-    if now.running and before.running and now.work == before.work:
+    if now.running and (not before.counters or (before.running and now.work == before.work)):
         return last.stuck + seconds, last.slowest
     return 0.0, max(last.slowest, last.stuck)
 
 
 def _grown(before: Engine, now: Engine, counter: str) -> float | None:
-    """What a counter grew by; None where the engine has no such counter, or started anew."""
-    if counter not in now.counters:
+    """What a counter grew by; None where the engine did not tell it twice, or started anew."""
+    if counter not in now.counters or counter not in before.counters:
         return None
-    grown = now.counters[counter] - before.counters.get(counter, 0.0)
+    grown = now.counters[counter] - before.counters[counter]
     return grown if grown >= 0 else None
 
 

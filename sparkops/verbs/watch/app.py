@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,7 +18,7 @@ from sparkops.core.watch.picture import Picture
 from sparkops.verbs.watch.chart import Glyphs
 from sparkops.verbs.watch.page import Line, drawn, rows_of
 from sparkops.verbs.watch.rows import ScreenRow
-from sparkops.verbs.watch.view import View
+from sparkops.verbs.watch.view import END, View
 
 LOOKS = {
     "good": "green",
@@ -34,11 +35,15 @@ STYLES = {meaning: Style.parse(look) for meaning, look in LOOKS.items()}
 LOOK = 0.5
 """Seconds between two drawings."""
 
-Look = Callable[[bool], Picture]
-"""The newest picture; with True, nodes may tell less often until the next look."""
 
-Log = Callable[[tuple[str, str] | None], list[str]]
-"""The last lines of the container whose log is opened; none if something else is."""
+class PictureSource(Protocol):
+    """What is drawn: see `Watching`."""
+
+    def look(self, seldom: bool = False) -> Picture: ...
+
+    def log(self, opened: tuple[str, str] | None) -> list[str]: ...
+
+    def again(self, text: str) -> str: ...
 
 
 class LinesOfText(Widget):
@@ -77,10 +82,11 @@ class WatchScreen(App[None]):
         Binding("c", "copy", show=False),
     ]
 
-    def __init__(self, look: Look, log: Log, clock: Callable[[], str], glyphs: Glyphs) -> None:
+    def __init__(self, source: PictureSource, clock: Callable[[], str], glyphs: Glyphs) -> None:
         super().__init__(ansi_color=True)
-        self._look, self._tail, self._time, self._glyphs = look, log, clock, glyphs
+        self._source, self._time, self._glyphs = source, clock, glyphs
         self._view, self._picture, self._said = View(), Picture(), ""
+        self._lines: tuple[tuple[str, str] | None, list[str]] = None, []
 
     def compose(self) -> ComposeResult:
         yield LinesOfText()
@@ -91,13 +97,21 @@ class WatchScreen(App[None]):
         self._tick()
 
     def _tick(self) -> None:
-        newest = self._look(self._view.paused)  # also while it is paused, so that nothing piles up
+        newest = self._source.look(self._view.paused)  # also while it is paused, so that nothing piles up
         if not self._view.paused:
             self._picture = newest
         self._draw()
 
     def _rows(self) -> list[ScreenRow]:
-        return rows_of(self._view, self._picture, self._glyphs, self._tail(self._view.opened))
+        return rows_of(self._view, self._picture, self._glyphs, self._log_lines())
+
+    def _log_lines(self) -> list[str]:
+        """The lines of the log that is opened; while it is paused or read above its end, those that were there."""
+        opened, lines = self._lines
+        if opened != self._view.opened or not (self._view.paused or self._view.chosen < END):
+            lines = self._source.log(self._view.opened)
+            self._lines = self._view.opened, lines
+        return lines
 
     def _draw(self) -> None:
         size = (self.size.width, self.size.height)
@@ -105,6 +119,8 @@ class WatchScreen(App[None]):
 
     def on_key(self, event: Key) -> None:
         if self.query_one("#filter", Input).has_focus:
+            if event.key == "escape":
+                self._filtered(self._view.filter)
             return
         self._said = ""
         self._view = self._view.pressed(event.character or event.key if event.is_printable else event.key, self._rows())
@@ -120,14 +136,18 @@ class WatchScreen(App[None]):
         box.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self._view = replace(self._view, filter=event.value.strip(), chosen=0)
-        event.input.styles.display = "none"
+        self._filtered(event.value.strip())
+
+    def _filtered(self, word: str) -> None:
+        self._view = replace(self._view, filter=word, chosen=0)
+        self.query_one("#filter", Input).styles.display = "none"
         self.set_focus(None)
         self._draw()
 
     def action_copy(self) -> None:
         row = self._view.on(self._rows())
         if row is not None and row.copy:
-            self.copy_to_clipboard(row.copy)
-            self._said = f"copied: {row.copy}"
+            text = self._source.again(row.copy)
+            self.copy_to_clipboard(text)
+            self._said = f"copied: {text}"
             self._draw()

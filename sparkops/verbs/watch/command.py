@@ -9,6 +9,8 @@ from sparkops.cli.shared_options import seconds
 from sparkops.cli.where import on_nodes
 from sparkops.verbs.watch.options import WatchOptions
 
+FASTEST, SLOWEST = 1.0, 60.0
+
 
 @example("""
     sparkops watch
@@ -28,4 +30,6 @@ def watch(context: click.Context, /, **given: Any) -> WatchOptions:
     """
     if line(context).flags.get("json") and not given["once"]:
         raise click.UsageError("--json prints one document, so it needs --once", context)
+    if not FASTEST <= given["every"] <= SLOWEST:
+        raise click.BadParameter(f"from {FASTEST:g}s to {SLOWEST:g}s", context, param_hint="'--every'")
     return WatchOptions(**given)

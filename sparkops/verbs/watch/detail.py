@@ -1,9 +1,11 @@
 """What is opened alone: a node, a deployment, a problem. Pure."""
 
 from collections.abc import Iterator
+from itertools import islice
 
+from sparkops.core.endpoints import api_url
 from sparkops.core.printable import printable_line
-from sparkops.core.watch.deployment import Rank, WatchedDeployment
+from sparkops.core.watch.deployment import UNWATCHED, Rank, WatchedDeployment
 from sparkops.core.watch.picture import Picture
 from sparkops.verbs.watch import one_node
 from sparkops.verbs.watch.chart import Glyphs
@@ -15,7 +17,7 @@ KEYS = {
     "1 2 3 4": "the pages: fleet, nodes, deployments, problems",
     "tab": "the next page",
     "up, down": "choose a row (also k and j)",
-    "enter": "open it: a node, a deployment, a problem, the log of a container",
+    "enter": "open a node, a deployment, a problem, a container's log",
     "escape": "back; on a page, end the filter",
     "/": "show only rows that have a word",
     "s": "sort nodes: as in the inventory, or the least memory first",
@@ -23,6 +25,19 @@ KEYS = {
     "c": "copy the command that mends or shows the chosen row",
     "q": "quit",
 }
+
+COLUMNS = {
+    "!  -": "grave: somebody is not served, or soon will not be; less so",
+    "ranks": "containers that run, of all that belong to it",
+    "out/s  in/s": "tokens per second that are written, and read from prompts",
+    "run  wait": "requests",
+    "kv": "share of the KV cache in use, of the fullest engine",
+    "cache": "page cache; it is a part of the available memory",
+    "gpu  MHz  W  C": "load of the GPU in percent, its clock, power and temperature",
+    "link Gb/s": "what all QSFP links of the node receive / send",
+    "waited": "share of the time that tasks waited for CPU, disk, memory",
+}
+WORD = 16
 
 
 def rows(opened: tuple[str, str], shown: Picture, glyphs: Glyphs) -> Iterator[ScreenRow]:
@@ -50,7 +65,7 @@ def title(opened: tuple[str, str], shown: Picture) -> str:
 def _of(name: str, shown: Picture) -> Iterator[ScreenRow]:
     """What is wrong with a node or deployment."""
     alerts = [alert for alert in shown.alerts if name in (alert.node, alert.deployment)]
-    yield from problems(Picture(alerts=alerts))
+    yield from problems(alerts)
     if alerts:
         yield ScreenRow([])
 
@@ -61,9 +76,9 @@ def _problem(name: str, shown: Picture) -> Iterator[ScreenRow]:
         yield ScreenRow([("this is over", "good")])
         return
     first, command = alerts[0], command_in(alerts[0].next)
-    yield ScreenRow([(printable_line(first.text, 1000), "bad" if first.grave else "warn")])
+    yield ScreenRow([(printable_line(first.text, 1000), "bad" if first.grave else "warn")], whole=True)
     yield ScreenRow([])
-    yield ScreenRow([("to do: ", "bold"), (printable_line(first.next, 1000), "")], copy=command)
+    yield ScreenRow([("to do: ", "bold"), (printable_line(first.next, 1000), "")], copy=command, whole=True)
     yield ScreenRow([("alert: ", "bold"), (first.id, "")])
     for alert in alerts:
         about = ("node", alert.node) if alert.node else None
@@ -72,7 +87,10 @@ def _problem(name: str, shown: Picture) -> Iterator[ScreenRow]:
 
 def _keys() -> Iterator[ScreenRow]:
     for key, text in KEYS.items():
-        yield ScreenRow([(f"{key:<14}", "bold"), (text, "")])
+        yield ScreenRow([(f"{key:<{WORD}}", "bold"), (text, "")], copy=text)
+    yield ScreenRow([])
+    for word, text in COLUMNS.items():
+        yield ScreenRow([(f"{word:<{WORD}}", "bold"), (text, "")], copy=text)
 
 
 def _deployment(digest: str, shown: Picture, glyphs: Glyphs) -> Iterator[ScreenRow]:
@@ -81,22 +99,30 @@ def _deployment(digest: str, shown: Picture, glyphs: Glyphs) -> Iterator[ScreenR
         yield ScreenRow([("it does not run any more", "dim")])
         return
     yield from _of(one.name, shown)
-    for row in deployments(Picture(shown.now, shown.nodes, (one,)), glyphs):
+    for row in islice(deployments(Picture(shown.now, shown.nodes, (one,)), glyphs), 2):  # its heads and itself
         yield ScreenRow(row.parts, None, row.copy)
     yield ScreenRow([])
-    yield ScreenRow([(_told_of(one), "")])
+    yield from _told_of(one)
     yield from (boot(rank, glyphs) if rank.phase else _rank(rank) for rank in one.ranks)
 
 
-def _told_of(one: WatchedDeployment) -> str:
-    done, failed = round(one.sum("request_success_total")), round(one.sum("failed_requests"))
-    parts = [f"{one.stored.served} by {one.stored.recipe}, {one.stored.topology}", f"requests done: {done}"]
-    accepted = next((rank.pace.accepted for rank in one.engines if rank.pace.accepted is not None), None)
-    parts += [f"failed: {failed}"] if failed else []
-    parts += [f"{100 * accepted:.0f} % of the speculated tokens held"] if accepted is not None else []
-    return ", ".join(parts)
+def _told_of(one: WatchedDeployment) -> Iterator[ScreenRow]:
+    failed = round(one.sum("failed_requests"))
+    done = round(one.sum("request_success_total")) - failed
+    told = {
+        "model": one.stored.served,
+        "recipe": f"{one.stored.recipe}, {one.stored.topology}",
+        "at": ", ".join(f"{api_url(member)}/v1" for member in one.stored.fronts),
+        "requests": f"{done} done, {failed} failed since the engine started",
+        "speculation": "" if one.accepted is None else f"{100 * one.accepted:.0f} % of the speculated tokens held",
+    }
+    for word, text in told.items():
+        if text:
+            yield ScreenRow([(f"{word:<{WORD}}", "bold"), (text, "")])
 
 
 def _rank(rank: Rank) -> ScreenRow:
-    text = f"  {rank.node.name:<12} {rank.member.role:<6} {rank.part.shown}"
+    restarts = f", {rank.seen.restarts} restarts" if rank.seen and rank.seen.restarts else ""
+    shown = UNWATCHED if rank.node.problem == UNWATCHED else rank.part.shown
+    text = f"  {rank.node.name:<12}  {rank.member.role:<6}  {shown}{restarts}"
     return ScreenRow([(text, "")], ("log", f"{rank.node.name}/{rank.container}"), logs_of(rank.node.name))

@@ -13,18 +13,19 @@ from sparkops.verbs.watch.chart import Glyphs
 from sparkops.verbs.watch.rows import ScreenRow
 from sparkops.verbs.watch.tables import GBIT
 
-CHART = 40
+CHART = 30
 LABEL = 17
 
 TRENDS = (
     ("gpu", "GPU load", 100, "%", 1.0),
-    ("watts", "GPU power", 1, "W", 0.0),
-    ("received", "link in", 1 / GBIT, "Gb/s", 0.0),
-    ("sent", "link out", 1 / GBIT, "Gb/s", 0.0),
-    ("written", "tokens out", 1, "/s", 0.0),
+    ("watts", "GPU power", 1, "W", 100.0),
+    ("received", "link in", 1 / GBIT, "Gb/s", GBIT),
+    ("sent", "link out", 1 / GBIT, "Gb/s", GBIT),
+    ("written", "tokens out", 1, "/s", 10.0),
+    ("read", "tokens in", 1, "/s", 10.0),
 )
 """Of each small chart: the name of its values, its title, a factor to its unit, and the value that is its whole height
-(0: the highest one)."""
+(or a higher one)."""
 
 
 def rows(node: WatchedNode, glyphs: Glyphs) -> Iterator[ScreenRow]:
@@ -38,7 +39,7 @@ def rows(node: WatchedNode, glyphs: Glyphs) -> Iterator[ScreenRow]:
 
 
 def _row(label: str, text: str, about: tuple[str, str] | None = None, copy: str = "") -> ScreenRow:
-    return ScreenRow([(f"{label:<{LABEL}}", "bold"), (printable_line(text, 200), "")], about, copy)
+    return ScreenRow([(f"{label:<{LABEL}}", "bold"), (text, "")], about, copy)
 
 
 def _memory(node: WatchedNode, frame: WatchFrame, glyphs: Glyphs) -> Iterator[ScreenRow]:
@@ -52,14 +53,15 @@ def _memory(node: WatchedNode, frame: WatchFrame, glyphs: Glyphs) -> Iterator[Sc
 def _trends(node: WatchedNode, glyphs: Glyphs) -> Iterator[ScreenRow]:
     for name, title, factor, unit, top in TRENDS:
         values = node.trends.get(name, ())
-        if any(values):
+        if values:
             chart = (glyphs.trend(values, CHART, top), "")
-            yield ScreenRow([(f"{title:<{LABEL}}", "bold"), chart, (f" {values[-1] * factor:8.1f} {unit}", "")])
+            now = f" {values[-1] * factor:8.1f} {unit}, most {max(values) * factor:.1f}"
+            yield ScreenRow([(f"{title:<{LABEL}}", "bold"), chart, (now, "")], copy=f"sparkops facts {node.name}")
 
 
 def _devices(frame: WatchFrame) -> Iterator[ScreenRow]:
     stalls = ", ".join(f"{name} {share:g} %" for name, share in known(frame.stall, {}).items())
-    yield _row("tasks waited for", f"{stalls or '-'} of the last 10 s")
+    yield _row("waited", f"{stalls or '-'} of the last 10 s")
     for device in known(frame.carried, ()):
         state = f"{device.gbits:g} Gb/s" if device.active and device.gbits else "no link"
         yield _row("link", f"{device.name} {device.interface}, {state}")
@@ -71,7 +73,7 @@ def _devices(frame: WatchFrame) -> Iterator[ScreenRow]:
 
 def _running(node: WatchedNode, frame: WatchFrame) -> Iterator[ScreenRow]:
     for one in known(frame.seen, ()):
-        text = f"{one.name}, {one.state}, {one.restarts} restarts"
+        text = f"{one.state}, {one.restarts} restarts  {one.name}"
         yield _row("container", text, ("log", f"{node.name}/{one.name}"))
     for job in known(frame.jobs, ()):
         if job.alive:

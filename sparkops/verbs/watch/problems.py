@@ -1,6 +1,7 @@
 """What is wrong, as rows: one for each problem, however many nodes have it. Pure."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from sparkops.core.facts.reading import grouped
 from sparkops.core.printable import printable_line
@@ -8,10 +9,12 @@ from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.picture import Picture
 from sparkops.verbs.watch.rows import ScreenRow, cell
 
+_COMMAND = re.compile(r"`([^`]+)`|(\bsparkops [a-z][^;`]*)")
 
-def problems(shown: Picture) -> Iterator[ScreenRow]:
+
+def problems(alerts: Iterable[Alert]) -> Iterator[ScreenRow]:
     """One row for what is wrong at several nodes in the same way."""
-    for alike in grouped((_alike(alert), alert) for alert in shown.alerts).values():
+    for alike in grouped((_alike(alert), alert) for alert in alerts).values():
         first = alike[0]
         nodes = " ".join(alert.node for alert in alike)
         where = f"{len(alike)} nodes" if len(alike) > 1 else first.node or first.deployment
@@ -35,5 +38,6 @@ def of_problem(name: str, shown: Picture) -> list[Alert]:
 
 
 def command_in(text: str) -> str:
-    """The first command of a hint, without the backquotes."""
-    return text.split("`")[1] if text.count("`") >= 2 else ""
+    """The first command of a hint, else all of it."""
+    found = _COMMAND.search(text)
+    return (found[1] or found[2]).strip() if found else text

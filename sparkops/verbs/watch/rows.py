@@ -19,6 +19,9 @@ class ScreenRow:
     words: str = ""
     """What a filter looks at, beside its text."""
 
+    whole: bool = False
+    """Whether its last part goes on in further lines where it is too long."""
+
     @property
     def choosable(self) -> bool:
         return self.about is not None or bool(self.copy)

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from sparkops.core.plan import NodeLost
 from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.document import document
-from sparkops.core.watch.picture import Picture
 from sparkops.errors import Interrupted
 from sparkops.remote.network import network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
+from sparkops.report.streams import reader_is_gone
+from sparkops.session.away import AwayNodes
 from sparkops.session.open import alone, opened, selected
 from sparkops.session.session import Session
 from sparkops.session.streams import Streams
@@ -22,16 +24,20 @@ from sparkops.verbs.watch.watching import Watching
 LOOK = 0.5
 """Seconds between two looks at what came."""
 
+OFTEN = 2.0
+"""Seconds between the two frames of `--once`."""
+
 FIRST = 15.0
 """Seconds within which each node has told something, or counts as away."""
 
 
 def watch(options: WatchOptions, report: Report) -> Answer:
     """Show pictures until interrupted; with `once` the first one that has all nodes."""
-    with opened(alone(selected(options.where, report)), report) as session, _watching(session, options.every) as now:
+    every = OFTEN if options.once else options.every
+    with opened(alone(selected(options.where, report)), report) as session, _watching(session, every) as now:
         try:
             if options.once:
-                return Answer(document(_first(session, now)))
+                return _once(session, now)
             if _on_terminal():
                 return _screen(now)
             return _told(session, now, report)
@@ -60,31 +66,42 @@ def _screen(watching: Watching) -> Answer:
         return datetime.fromtimestamp(network().clock()).strftime("%H:%M:%S")
 
     glyphs = BLOCKS if "utf" in (sys.stdout.encoding or "").lower() else PLAIN
-    screen = WatchScreen(watching.look, watching.log, clock, glyphs)
+    screen = WatchScreen(watching, clock, glyphs)
     screen.run()
     return Answer({}, exit_code=screen.return_code or 0)
 
 
-def _first(session: Session, watching: Watching) -> Picture:
+def _once(session: Session, watching: Watching) -> Answer:
     """Two frames of each node, for what only two tell, or why there are none."""
     cancel, until = session.fleet.cancel(), session.fleet.now() + FIRST
     while True:
-        picture = watching.look()
-        if all(node.settled for node in picture.nodes.values()) or session.fleet.now() > until:
-            return picture
+        shown, now = watching.look(), session.fleet.now()
+        if all(node.settled(now) for node in shown.nodes.values()) or now > until:
+            break
         session.fleet.pause(LOOK, cancel)
+    problems = {name: node.problem for name, node in shown.nodes.items() if node.problem}
+    away = AwayNodes({name: NodeLost(name, problem, sent=False) for name, problem in problems.items()})
+    return Answer({**document(shown), "unreachable": away.reasons}, error=away.error)
 
 
 def _told(session: Session, watching: Watching, report: Report) -> Answer:
-    """A line for each alert that comes or goes."""
+    """A line for each alert that comes or goes, until nobody reads them."""
+    count = len(session.names)
+    report.note(
+        f"watching {count} node{'s' if count != 1 else ''}; a line follows when something goes wrong or is over"
+    )
     known: dict[tuple[str, str, str], Alert] = {}
-    while True:
+    while not reader_is_gone():
         now = {alert.key: alert for alert in watching.look().alerts}
-        for key, alert in now.items():
-            if key not in known:
-                report.line(alert.node or alert.deployment, f"{alert.id}: {alert.text}; {alert.next}")
-        for key, alert in known.items():
-            if key not in now:
-                report.line(alert.node or alert.deployment, f"{alert.id} is over")
+        for key in now.keys() - known.keys():
+            _line(report, now[key], f"{now[key].text}; {now[key].next}")
+        for key in known.keys() - now.keys():
+            _line(report, known[key], "over")
         known = now
         session.fleet.pause(LOOK, session.fleet.cancel())
+    return Answer({})
+
+
+def _line(report: Report, alert: Alert, text: str) -> None:
+    when = datetime.fromtimestamp(network().clock()).isoformat(" ", "seconds")
+    report.line(f"{when} {alert.node or alert.deployment} {alert.id}", text)

@@ -33,18 +33,17 @@ def deployments(shown: Picture, glyphs: Glyphs, *, ranks: bool = False) -> Itera
     yield ScreenRow([("".join(heads), "dim")])
     for one in shown.deployments:
         yield _deployment(one)
-        yield from (boot(rank, glyphs) for rank in one.ranks if ranks or (rank.phase and one.state == "starting"))
+        yield from (boot(rank, glyphs) for rank in one.ranks if ranks or (rank.phase and one.state != "serving"))
 
 
 def _deployment(one: WatchedDeployment) -> ScreenRow:
     up = sum(rank.part.up for rank in one.ranks)
-    kv = max((rank.engine.counters.get("kv_cache_usage_perc", 0.0) for rank in one.engines if rank.engine), default=0.0)
     numbers = (
         cell(_rate(one.rate("written")), 6, right=True),
         cell(_rate(one.rate("read")), 6, right=True),
         cell(round(one.sum("num_requests_running")), 4, right=True),
         cell(round(one.sum("num_requests_waiting")), 4, right=True),
-        cell(f"{100 * kv:.0f}%", 4, right=True),
+        cell(f"{100 * one.kv_use:.0f}%", 4, right=True),
     )
     parts = [
         (cell(one.name, 20), "bold"),
@@ -67,12 +66,12 @@ def boot(rank: Rank, glyphs: Glyphs) -> ScreenRow:
     """How far one rank is with its boot."""
     phase = rank.phase
     percent, text = (phase.percent, phase.text) if phase else (0, rank.part.shown)
+    bar = f"{glyphs.bar(percent / 100, 10)} {percent:3}%  " if percent else " " * 17
     parts = [
         ("  ", ""),
         (cell(rank.node.name, 12), "dim"),
         (cell(rank.member.role, 6), "dim"),
-        (glyphs.bar(percent / 100, 16), "warn"),
-        (f" {percent:3}%  ", ""),
+        (bar, "warn"),
         (printable_line(text, 200), ""),
     ]
     return ScreenRow(parts, ("log", f"{rank.node.name}/{rank.container}"), logs_of(rank.node.name))
@@ -84,7 +83,7 @@ def nodes(shown: Picture, glyphs: Glyphs, *, by_load: bool = False) -> Iterator[
         cell("node", 12),
         cell("memory used", 15),
         cell("cache", 9, right=True),
-        cell("gpu", 4, right=True),
+        cell("gpu%", 4, right=True),
         cell("MHz", 4, right=True),
         cell("W", 3, right=True),
         cell("C", 3, right=True),
@@ -92,14 +91,15 @@ def nodes(shown: Picture, glyphs: Glyphs, *, by_load: bool = False) -> Iterator[
     )
     yield ScreenRow([("".join(heads), "dim")])
     found = sorted(shown.nodes.values(), key=_room) if by_load else shown.nodes.values()
-    yield from (_node(node, glyphs) for node in found)
+    wrong = {alert.node for alert in shown.alerts}
+    yield from (_node(node, glyphs, "!" if node.name in wrong else "") for node in found)
 
 
 def _room(node: WatchedNode) -> int:
     return node.frame.memory.available_kib if node.frame else -1
 
 
-def _node(node: WatchedNode, glyphs: Glyphs) -> ScreenRow:
+def _node(node: WatchedNode, glyphs: Glyphs, mark: str) -> ScreenRow:
     about, copy = ("node", node.name), f"sparkops facts {shlex.quote(node.name)}"
     frame = node.frame
     if node.problem or frame is None:
@@ -122,4 +122,5 @@ def _node(node: WatchedNode, glyphs: Glyphs) -> ScreenRow:
         cell(traffic and f"{traffic.received / GBIT:.1f}/{traffic.sent / GBIT:.1f}", 10, right=True),
     )
     meaning = "bad" if share > 0.97 else "warn" if share > 0.92 else ""
-    return ScreenRow([(cell(node.name, 12), "bold"), (cell(used, 15), meaning), ("".join(numbers), "")], about, copy)
+    name = [(cell(node.name, 12)[:-1], "bold"), (mark or " ", "bad")]
+    return ScreenRow([*name, (cell(used, 15), meaning), ("".join(numbers), "")], about, copy)

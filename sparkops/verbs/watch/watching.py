@@ -1,6 +1,7 @@
 """The picture of the fleet as it changes: what the streams tell, put together."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sparkops.core.facts import Facts
 from sparkops.core.watch.alerts import Alert, of_finding
@@ -21,6 +22,7 @@ class Watching:
     def __init__(self, session: Session, streams: Streams) -> None:
         self._session = session
         self._streams = streams
+        self._last: Picture | None = None
         now = session.fleet.now()
         self._nodes = {name: WatchedNode(name, since=now) for name in session.names}
         self._facts: dict[str, Facts] = {}
@@ -45,7 +47,13 @@ class Watching:
             self._of_nodes[name] = tuple(map(of_finding, warnings.of_node(name, self._nodes[name].frame or frame, "")))
         for name, problem in news.lost.items():
             self._nodes[name] = lost(self._nodes[name], problem, now)
-        return picture(now, dict(self._nodes), [one.stored for one in self._here], self._found())
+        stored = [one.stored for one in self._here]
+        self._last = picture(now, dict(self._nodes), stored, self._found(), self._last, self._streams.patience)
+        return replace(self._last, found=[replace(one, next=self.again(one.next)) for one in self._last.found])
+
+    def again(self, text: str) -> str:
+        """The text with commands that reach these nodes again."""
+        return self._session.report.how.again(text)
 
     def log(self, opened: tuple[str, str] | None) -> list[str]:
         """The lines of the log that is open, if one is; it is followed until another thing is opened."""

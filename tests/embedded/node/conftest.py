@@ -1,5 +1,5 @@
 """A fresh node for each shell: what a script does is the same in both."""
 
-from support.shells import nodes
+from support.shells import node, nodes
 
-__all__ = ["nodes"]
+__all__ = ["node", "nodes"]

@@ -5,19 +5,21 @@ from dataclasses import replace
 import pytest
 
 from sparkops.core.watch.deployment import watched
-from sparkops.core.watch.node import WatchedNode, lost
+from sparkops.core.watch.frame import frame
+from sparkops.core.watch.node import WatchedNode, heard, lost
 from sparkops.core.watch.picture import picture
-from support.frames import HASH, a_deployment, a_frame, container_line, engine_text, watched_node
+from support.frames import HASH, a_deployment, a_frame, container_line, engine_text, frame_text, watched_node
 
 HEAD, WORKER = f"sparkops-chat-head-{HASH[:8]}", f"sparkops-chat-worker-{HASH[:8]}"
 HEALTHY = {"engines": {HEAD: engine_text(num_requests_running=0)}, "containers": [container_line(HEAD, role="head")]}
 
 
 def ids(*nodes: WatchedNode, deployments=(), now: float | None = None) -> list[str]:
-    """The alerts at this time, by default when the last frame came."""
+    """The alerts at this time, by default when the last frame came; what they are about has lasted for a while."""
     last = max(node.at or 0.0 for node in nodes)
     heard_now = [replace(node, at=last) if node.at and now is None else node for node in nodes]
-    shown = picture(last if now is None else now, {node.name: node for node in heard_now}, deployments, ())
+    here, time = {node.name: node for node in heard_now}, last if now is None else now
+    shown = picture(time, here, deployments, before=picture(time - 10, here, deployments))
     assert all(alert.next for alert in shown.alerts)
     return [alert.id for alert in shown.alerts]
 
@@ -58,10 +60,40 @@ def test_a_rank_that_ended_behind_a_green_health_is_lost():
     assert ids(*gone, deployments=[a_deployment()]) == ["rank-lost"]
 
 
-def test_an_api_that_answered_before_is_silent():
-    hangs = {"engines": {HEAD: engine_text("000 28", "the last line")}}
-    assert ids(*pair(head({}, hangs, hangs, hangs)), deployments=[a_deployment()]) == ["engine-silent"]
-    assert ids(*pair(head(hangs, hangs, hangs, hangs)), deployments=[a_deployment()]) == []
+HANGS = {"engines": {HEAD: engine_text("000 28", "the last line")}}
+REFUSES = {"engines": {HEAD: engine_text("000 7", "the last line")}}
+
+
+def test_an_api_that_answered_before_is_silent_and_its_deployment_failed():
+    assert ids(*pair(head({}, *[HANGS] * 4)), deployments=[a_deployment()]) == ["deployment-failed", "engine-silent"]
+    assert ids(*pair(head(*[REFUSES] * 4)), deployments=[a_deployment()]) == []
+
+
+def test_an_api_that_starts_anew_is_not_silent():
+    anew = {"containers": [container_line(HEAD, role="head").replace("10:00:00", "11:00:00")]}
+    assert ids(*pair(head({}, *[REFUSES | anew] * 9)), deployments=[a_deployment()]) == []
+
+
+@pytest.mark.parametrize(("busy", "expected"), [("no", ["deployment-failed", "engine-silent"]), ("yes", [])])
+def test_what_a_run_of_sparkops_may_do_on_purpose_is_no_alert_while_it_goes_on(busy, expected):
+    frames = [{}, *[HANGS | {"busy": busy}] * 4]
+    assert ids(*pair(head(*frames)), deployments=[a_deployment()]) == expected
+
+
+def test_a_failure_counts_after_a_while():
+    gone = {"containers": [container_line(HEAD, "exited", role="head")], "engines": {}}
+    here = {node.name: node for node in pair(head({}, gone))}
+    first = picture(2.0, here, [a_deployment()])
+    assert [alert.id for alert in first.alerts] == []
+    assert [alert.id for alert in picture(9.0, here, [a_deployment()], before=first).alerts] == ["deployment-failed"]
+
+
+def test_docker_that_is_late_once_says_nothing_of_containers():
+    late = frame(frame_text(uptime=106.0).replace("== end", "== seen 124 4000 4\nlate\n== end"))
+    node = heard(head(), late, 4.0)
+    assert ids(node, pair(head())[1], deployments=[a_deployment()]) == ["docker-silent"]
+    shown = {one.name: one for one in (node, pair(head())[1])}
+    assert watched(a_deployment(), shown).state == "serving"
 
 
 @pytest.mark.parametrize(
@@ -97,9 +129,13 @@ def test_memory_that_lasts_less_than_six_hours():
     assert ids(watched_node(a_frame(uptime=100.0, available=24_000_000, drops=log))) == ["memory-runs-out"]
 
 
-def test_a_node_is_away_after_three_frames():
-    assert ids(watched_node(a_frame(uptime=100.0)), now=5.0) == []
-    assert ids(watched_node(a_frame(uptime=100.0)), now=7.0) == ["node-away"]
+def test_a_node_is_away_when_its_stream_ended_or_says_nothing_for_long():
+    assert ids(watched_node(a_frame(uptime=100.0)), now=11.0) == []
+    assert ids(watched_node(a_frame(uptime=100.0)), now=13.0) == ["node-away"]
     refused = lost(watched_node(a_frame(uptime=100.0)), "connection refused", 2.0)
-    assert ids(refused, now=9.0) == ["node-away"]
-    assert ids(WatchedNode("spark1"), now=9.0) == ["node-away"]
+    assert ids(refused, now=5.0) == []
+    assert ids(refused, now=6.0) == ["node-away"]
+    assert ids(WatchedNode("spark1"), now=11.0) == []
+    assert ids(WatchedNode("spark1"), now=13.0) == ["node-away"]
+    (here,) = [{"spark1": watched_node(a_frame(uptime=100.0))}]
+    assert picture(40.0, here, (), patience=60.0).alerts == []

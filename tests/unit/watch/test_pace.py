@@ -30,6 +30,17 @@ def test_requests_without_any_work_are_counted_in_seconds():
     assert watched_node(*frames, counted(112, 10)).paces["a"].slowest == 8
 
 
+def test_counters_that_are_missing_once_are_no_growth():
+    missing = a_frame(uptime=104.0, engines={"a": engine_text()})
+    pace = watched_node(counted(100, 10**7), counted(102, 10**7), missing, counted(106, 10**7)).paces["a"]
+    assert (pace.written, pace.stuck) == (None, 4)
+
+
+def test_the_use_of_the_cache_is_that_of_the_fullest_engine():
+    lines = "".join(f'vllm:kv_cache_usage_perc{{engine="{n}"}} 0.6\n' for n in (0, 1))
+    assert a_frame(engines={"a": f"http 200 0\n{lines}"}).engines["a"].counters == {"kv_cache_usage_perc": 0.6}
+
+
 def test_an_idle_engine_is_not_stuck():
     assert watched_node(*(counted(100 + 2 * n, 9, running=0) for n in range(5))).paces["a"].stuck == 0
 
@@ -79,7 +90,7 @@ def test_a_node_that_is_lost_keeps_its_last_values():
     assert node.frame.memory.total_kib > 0
 
 
-@pytest.mark.parametrize("value", ["NaN", "inf", "-inf", "1e999", "x", ""])
+@pytest.mark.parametrize("value", ["NaN", "inf", "-inf", "1e999", "1e300", "x", ""])
 def test_counters_that_are_no_numbers_are_left_out(value):
     frame = a_frame(engines={"a": f"http 200 0\nvllm:generation_tokens_total{{}} {value}"})
     assert frame.engines["a"].counters == {}

@@ -49,27 +49,48 @@ def test_nothing_that_a_terminal_obeys_is_drawn(hostile, view):
         assert "\n" not in line
 
 
+class Shown:
+    """One picture, whenever it is looked at."""
+
+    def __init__(self, shown: Picture) -> None:
+        self.shown = shown
+
+    def look(self, seldom: bool = False) -> Picture:
+        return self.shown
+
+    def log(self, opened: tuple[str, str] | None) -> list[str]:
+        return ["a line of the log"] if opened and opened[0] == "log" else []
+
+    def again(self, text: str) -> str:
+        return text.replace("sparkops ", "sparkops -i lab ")
+
+
 async def pressed(shown: Picture, *keys: str) -> tuple[WatchScreen, str]:
-    opened: list[object] = []
-    app = WatchScreen(
-        lambda _: shown, lambda one: opened.append(one) or ["a line of the log"], lambda: "12:00:00", BLOCKS
-    )
+    app = WatchScreen(Shown(shown), lambda: "12:00:00", BLOCKS)
     async with app.run_test(size=(80, 24)) as pilot:
         for key in keys:
             await pilot.press(key)
         await pilot.pause()
-        return app, app.export_screenshot()
+        return app, app.export_screenshot().replace("&#160;", " ")
 
 
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ((), "fleet"), (("2",), "nodes"), (("tab", "tab"), "deployments"), (("p",), "PAUSED"),
-        (("?",), "next&#160;page"), (("2", "enter"), "spark1"),
-        (("slash", *"spark12", "enter"), "filter:&#160;spark12"), (("3", "c"), "copied"),
+        ((), "fleet"),
+        (("2",), "nodes"),
+        (("tab", "tab"), "deployments"),
+        (("p",), "PAUSED"),
+        (("?",), "next page"),
+        (("2", "enter"), "spark1"),
+        (("2", "enter", "escape"), "memory used"),
+        (("slash", *"spark12", "enter"), "filter: spark12"),
+        (("slash", "x", "escape", "2"), "spark12"),
+        (("3", "enter", "down", "enter"), "a line of the log"),
+        (("3", "c"), "copied: sparkops -i lab"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_keys(keys, told):
     _, shown = asyncio.run(pressed(a_picture(), *keys))
     assert told in shown
