@@ -79,11 +79,11 @@ def test_alerts_come_with_a_fault_and_go_with_it(lab_with, told, until):
     for node, fault in faulty.items():
         lab.fault(node, fault)
     for node, fault in faulty.items():
-        assert until(lambda node=node, fault=fault: watch.said(f"{node}: {ALERTS[fault]}:")), watch.lines
+        assert until(lambda node=node, fault=fault: watch.said(f" {node} {ALERTS[fault]}:")), watch.lines
     for node, fault in faulty.items():
         lab.fault(node, fault, off=True)
     for node, fault in faulty.items():
-        assert until(lambda node=node, fault=fault: watch.said(f"{node}: {ALERTS[fault]} is over")), watch.lines
+        assert until(lambda node=node, fault=fault: watch.said(f" {node} {ALERTS[fault]}: over")), watch.lines
     assert not watch.said(lab.names[-1])
 
 
@@ -104,22 +104,22 @@ def test_an_engine_that_does_nothing_with_its_requests_is_wedged_and_one_that_is
         with lab.trouble("node1", fault):
             waiting = threading.Thread(target=lab.serves)
             waiting.start()
-            assert until(lambda alert=alert: watch.said(f"node1: {alert}:")), watch.lines
+            assert until(lambda alert=alert: watch.said(f" node1 {alert}:")), watch.lines
         waiting.join()
-        assert until(lambda alert=alert: watch.said(f"node1: {alert} is over")), watch.lines
+        assert until(lambda alert=alert: watch.said(f" node1 {alert}: over")), watch.lines
 
 
 def test_a_cluster_without_its_link_and_what_a_fleet_no_longer_runs_are_told(serving, told, until):
     lab, watch = serving, told(serving)
     with lab.trouble("node2", "cx7-down"):
-        assert until(lambda: watch.said("node2: link-down:")), watch.lines
-    assert until(lambda: watch.said("node2: link-down is over")), watch.lines
+        assert until(lambda: watch.said(" node2 link-down:")), watch.lines
+    assert until(lambda: watch.said(" node2 link-down: over")), watch.lines
     for node, name in lab.running():
         if node in ("node3", "node4"):
             lab.on(node, "docker", "stop", name)
     assert until(lambda: watch.said("fleet-missing: twice of ")), watch.lines
     lab.json("apply")
-    assert until(lambda: watch.said("fleet-missing is over")), watch.lines
+    assert until(lambda: watch.said("fleet-missing: over")), watch.lines
 
 
 def test_an_engine_that_ends_again_and_again_is_a_restart_loop(serving, told, until):
@@ -128,7 +128,7 @@ def test_an_engine_that_ends_again_and_again_is_a_restart_loop(serving, told, un
         before = lab.starts()
         lab.fault("node1", "engine-killed")
         assert until(lambda before=before: lab.starts() != before and lab.serves()), watch.lines
-    assert until(lambda: watch.said("node1: restart-loop:")), watch.lines
+    assert until(lambda: watch.said(" node1 restart-loop:")), watch.lines
 
 
 def test_a_boot_is_followed_rank_by_rank_and_a_lost_rank_is_told(lab_with, told, until):
@@ -147,7 +147,7 @@ def test_a_boot_is_followed_rank_by_rank_and_a_lost_rank_is_told(lab_with, told,
     assert "weights" in phases
     worker = next(name for node, name in lab.running() if node == "node2")
     lab.on("node2", "docker", "stop", worker)
-    assert until(lambda: watch.said("node2: rank-lost:")), watch.lines
+    assert until(lambda: watch.said(" node2 rank-lost:")), watch.lines
     assert lab.json("watch", "--once")["deployments"][0]["state"] in ("degraded", "failed")
 
 
