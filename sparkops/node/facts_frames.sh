@@ -10,6 +10,7 @@ fi
 # run through sudo: tells of the person behind sudo, not of root
 behind_sudo() {
     [ "${SUDO_USER:-root}" != root ] && [ "$(id -u)" = 0 ] || return 0
+    # shellcheck disable=SC2034  # for the probes, and whoever carries this
     person=$SUDO_USER escalated=yes
     while IFS=: read -r name _ _ _ _ home _; do
         [ "$name" != "$person" ] || HOME=$home
