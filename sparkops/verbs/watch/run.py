@@ -27,7 +27,7 @@ LOOK = 0.5
 OFTEN = 2.0
 """Seconds between the two frames of `--once`."""
 
-FIRST = 15.0
+FIRST = 30.0
 """Seconds within which each node has told something, or counts as away."""
 
 
