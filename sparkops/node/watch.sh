@@ -59,10 +59,8 @@ frame() {
     carried
     gpu
     seen
-    [ "$only" = "$always" ] || {
-        network
-        disk
-    }
+    network
+    disk
     schedule
     drops
     jobs

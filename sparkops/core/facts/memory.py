@@ -64,6 +64,8 @@ class Pressure:
 
 def meminfo(text: str) -> Memory:
     sizes = {name: int(size) for name, size in re.findall(r"^(\S+):\s+(\d{1,18})(?: kB)?\s*$", text, re.M)}
+    if sizes["MemTotal"] == 0:
+        raise ValueError("a node without memory")
     known = {name: sizes.get(name, 0) for name in (*_FREE_OR_CACHE, *_IN_USE)}
     known["KReclaimable"] = sizes.get("KReclaimable", sizes.get("SReclaimable", 0))
     return Memory(

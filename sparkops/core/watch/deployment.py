@@ -18,7 +18,6 @@ STUCK = 6.0
 """Seconds without any work after which an engine with requests may hang. A step takes longer while a slow model reads a
 long prompt, so an engine that was seen to take longer for a step has three times as long, up to REPLACE_SECONDS."""
 
-
 UNWATCHED = "not watched"
 """The problem of a node that is not among those that were selected."""
 
@@ -65,7 +64,7 @@ class Rank:
             return ServingProbe("wait", "requests run, and no token comes", "200")
         if not self.engine.answers:
             return ServingProbe("wait", "", self.engine.health)
-        return ServingProbe("ready", "", "200", "ok" if self.engine.running else "busy")
+        return ServingProbe("ready", "", "200", "busy")  # nobody asked it, so it proves nothing of a rank that is away
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ GAP = 200.0
 A_WHILE = 600.0
 """Seconds in which several restarts are a loop."""
 
-
 LOST = 4.0
 """Seconds in which a stream that ended may begin again before the node counts as away."""
 
@@ -38,9 +37,8 @@ class Traffic:
 class WatchedNode:
     """`problem` says why no frames come. `at` is when the newest frame came, `since` when the problem began.
 
-    `paces` are by container. `restarts` are times on the node's own clock, with the ID of
-    the container that was found restarted.
-    `blind` says why what Docker runs could not be read last time. `trends` are the last values by their names.
+    `paces` are by container. `restarts` are times on the node's own clock, with the ID of the container that was found
+    restarted. `blind` says why what Docker runs could not be read last time. `trends` are the last values by name.
     """
 
     name: str

@@ -19,6 +19,7 @@ from sparkops.verbs.watch.chart import Glyphs
 from sparkops.verbs.watch.page import Line, drawn, rows_of
 from sparkops.verbs.watch.rows import ScreenRow
 from sparkops.verbs.watch.view import END, View
+from sparkops.verbs.watch.watching import LOOK
 
 LOOKS = {
     "good": "green",
@@ -32,9 +33,6 @@ LOOKS = {
 STYLES = {meaning: Style.parse(look) for meaning, look in LOOKS.items()}
 """In the 16 colours of the terminal, so that its own theme holds."""
 
-LOOK = 0.5
-"""Seconds between two drawings."""
-
 
 class PictureSource(Protocol):
     """What is drawn: see `Watching`."""
@@ -47,7 +45,7 @@ class PictureSource(Protocol):
 
 
 class LinesOfText(Widget):
-    """LinesOfText of text, of which only those that changed are sent to the terminal."""
+    """Sends only those lines to the terminal that changed."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,10 +22,8 @@ Line = Sequence[Part]
 def rows_of(view: View, shown: Picture, glyphs: Glyphs, log: Sequence[str] = ()) -> list[ScreenRow]:
     """All rows of the page, or of what is opened; `log` are the last lines of a container that is opened."""
     if view.opened and view.opened[0] == "log":
-        shown_lines = [printable_line(line, 2000) for line in log]
-        return [ScreenRow([(line, "")], copy=line or " ") for line in shown_lines] or [
-            ScreenRow([("no line yet", "dim")])
-        ]
+        lines = [printable_line(line, 2000) or " " for line in log]
+        return [ScreenRow([(line, "")], copy=line) for line in lines] or [ScreenRow([("no line yet", "dim")])]
     if view.opened:
         return list(detail.rows(view.opened, shown, glyphs))
     found: dict[str, Iterator[ScreenRow]] = {

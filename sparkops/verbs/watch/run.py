@@ -1,5 +1,6 @@
 """`watch`: follow nodes and deployments until Ctrl-C."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +20,7 @@ from sparkops.session.session import Session
 from sparkops.session.streams import Streams
 from sparkops.verbs.watch.chart import BLOCKS, PLAIN
 from sparkops.verbs.watch.options import WatchOptions
-from sparkops.verbs.watch.watching import Watching
-
-LOOK = 0.5
-"""Seconds between two looks at what came."""
+from sparkops.verbs.watch.watching import LOOK, Watching
 
 OFTEN = 2.0
 """Seconds between the two frames of `--once`."""
@@ -56,7 +54,8 @@ def _watching(session: Session, every: float) -> Iterator[Watching]:
 
 def _on_terminal() -> bool:
     """Whether somebody sees what is drawn (Textual draws on stderr) and can press keys."""
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
+    all_are = bool(sys.stdin and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
+    return all_are and os.environ.get("TERM") != "dumb"
 
 
 def _screen(watching: Watching) -> Answer:
@@ -93,10 +92,10 @@ def _told(session: Session, watching: Watching, report: Report) -> Answer:
     known: dict[tuple[str, str, str], Alert] = {}
     while not reader_is_gone():
         now = {alert.key: alert for alert in watching.look().alerts}
-        for key in now.keys() - known.keys():
-            _line(report, now[key], f"{now[key].text}; {now[key].next}")
-        for key in known.keys() - now.keys():
-            _line(report, known[key], "over")
+        for alert in (alert for key, alert in now.items() if key not in known):
+            _line(report, alert, f"{alert.text}; {alert.next}")
+        for alert in (alert for key, alert in known.items() if key not in now):
+            _line(report, alert, "over")
         known = now
         session.fleet.pause(LOOK, session.fleet.cancel())
     return Answer({})

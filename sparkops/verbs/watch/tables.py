@@ -14,6 +14,8 @@ from sparkops.verbs.watch.rows import ScreenRow, cell
 
 STATES = {"serving": "good", "starting": "warn", "degraded": "warn", "failed": "bad", "unreachable": "bad"}
 GBIT = 1e9
+TIGHT, FULL = 0.92, 0.97
+"""Shares of the memory in use: more than an engine with 0.9 of it and the system need, and less than 4 GiB left."""
 
 
 def deployments(shown: Picture, glyphs: Glyphs, *, ranks: bool = False) -> Iterator[ScreenRow]:
@@ -112,15 +114,16 @@ def _node(node: WatchedNode, glyphs: Glyphs, mark: str) -> ScreenRow:
     share = 1 - memory.available_kib / memory.total_kib if memory.total_kib else 0.0
     used = f"{glyphs.bar(share, 10)} {100 * share:3.0f}%"
     load = frame.gpu_load if isinstance(frame.gpu_load, GpuLoad) else None
+    watts = load.power_watts if load else None
     traffic = node.traffic
     numbers = (
         cell(kib_text(memory.page_cache_kib), 9, right=True),
         cell(load and load.utilization_percent, 4, right=True),
         cell(load and load.clock_mhz, 4, right=True),
-        cell(load and load.power_watts is not None and round(load.power_watts), 3, right=True),
+        cell(watts if watts is None else round(watts), 3, right=True),
         cell(load and load.temperature_celsius, 3, right=True),
         cell(traffic and f"{traffic.received / GBIT:.1f}/{traffic.sent / GBIT:.1f}", 10, right=True),
     )
-    meaning = "bad" if share > 0.97 else "warn" if share > 0.92 else ""
+    meaning = "bad" if share > FULL else "warn" if share > TIGHT else ""
     name = [(cell(node.name, 12)[:-1], "bold"), (mark or " ", "bad")]
     return ScreenRow([*name, (cell(used, 15), meaning), ("".join(numbers), "")], about, copy)

@@ -15,6 +15,9 @@ from sparkops.session.streams import LogTail, Streams
 from sparkops.verbs.status import warnings
 from sparkops.verbs.status.fleet import drift
 
+LOOK = 0.5
+"""Seconds between two looks at what came."""
+
 
 class Watching:
     """Call `look` again and again, from one thread."""

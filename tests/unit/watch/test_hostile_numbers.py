@@ -12,6 +12,7 @@ from sparkops.core.watch.frame import frame
 from sparkops.core.watch.node import heard
 from sparkops.core.watch.picture import picture
 from sparkops.report.text import How, Ink
+from sparkops.verbs.status import warnings
 from sparkops.verbs.watch import show
 from sparkops.verbs.watch.chart import PLAIN
 from sparkops.verbs.watch.page import drawn, rows_of
@@ -96,6 +97,8 @@ VIEWS = [
 def test_every_screen_and_document_survives_odd_numbers(texts):
     node = watched_node(*(frame(text) for text in (*TEXTS, *texts)))
     shown = picture(9.0, {"spark1": heard(node, frame(TEXTS[0]), 8.0)}, [a_deployment()])
+    assert node.frame is not None
+    list(warnings.of_node("spark1", node.frame, ""))
     for picture_of in (shown, picture(9.0, {"spark1": node}, [a_deployment()])):
         told = json.loads(json.dumps(document(picture_of)))
         assert list(show.watch(told, Ink(), How()))

@@ -96,6 +96,12 @@ def test_keys(keys, told):
     assert told in shown
 
 
+def test_a_gpu_that_tells_nothing_is_shown_as_unknown():
+    node = watched_node(a_frame(gpu="[N/A], [N/A], [N/A], [N/A], P8, [N/A]"))
+    (row,) = [line for line in text_of(View("nodes"), picture(0.0, {"spark1": node}, ())) if "spark1" in line]
+    assert row.split()[-5:-1] == ["-"] * 4
+
+
 def test_q_ends_it():
     app, _ = asyncio.run(pressed(a_picture(), "q"))
     assert not app.is_running
