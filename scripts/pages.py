@@ -16,6 +16,9 @@ import command_line  # noqa: E402
 from sparkops import checks, rules  # noqa: E402
 from sparkops.checks.causes import CAUSES  # noqa: E402
 from sparkops.core.topology import forms_text  # noqa: E402
+from sparkops.core.watch import rules as promql  # noqa: E402
+from sparkops.core.watch.deployment_metrics import DEPLOYMENT_METRICS  # noqa: E402
+from sparkops.core.watch.node_metrics import NODE_METRICS  # noqa: E402
 from sparkops.files import recipes, reference  # noqa: E402
 from sparkops.verbs.recipe.rules import example_text  # noqa: E402
 
@@ -76,6 +79,20 @@ def checkbook() -> Iterator[str]:
         yield f"- source: {one.source}"
 
 
+def monitoring() -> Iterator[str]:
+    yield "| metric | kind | labels | meaning |"
+    yield "|---|---|---|---|"
+    for metric in (*NODE_METRICS, *DEPLOYMENT_METRICS):
+        yield f"| `{metric.name}` | {metric.kind} | {', '.join(metric.labels)} | {metric.text} |"
+    yield from ("", "## Alert rules", "", "`sparkops monitor rules` prints them.", "")
+    yield "| rule | severity | lasts | PromQL | what to do |"
+    yield "|---|---|---|---|---|"
+    for rule in (told for group in promql.document()["groups"] for told in group["rules"]):
+        expr, todo = rule["expr"].replace("|", "\\|"), rule["annotations"]["description"]
+        shown = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: found[1].upper(), todo)
+        yield f"| {rule['alert']} | {rule['labels']['severity']} | {rule['for']} | `{expr}` | {shown} |"
+
+
 def packaged() -> list[str]:
     return sorted(path.stem for path in recipes.packaged("recipes").glob("*.yml"))
 
@@ -84,6 +101,7 @@ PAGES = {
     "docs/reference/rules.md": rulebook,
     "docs/reference/catalogue.md": catalogue,
     "docs/reference/preflight.md": checkbook,
+    "docs/reference/metrics.md": monitoring,
     "docs/reference/commands.md": command_line.page,
 }
 MANUAL = "docs/sparkops.1"

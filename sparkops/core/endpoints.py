@@ -13,8 +13,13 @@ ApiPlace = Member | StoredMember
 
 def api_url(place: ApiPlace) -> str:
     """Nodes ask their own engine at the address that clients use."""
-    host = f"[{place.address}]" if ":" in place.address else place.address
-    return f"http://{host}:{place.port}"
+    return f"http://{host_port(place.address, place.port)}"
+
+
+def host_port(host: str, port: int | None) -> str:
+    """As it stands in a URL; an IPv6 address in brackets."""
+    named = f"[{host}]" if ":" in host else host
+    return named if port is None else f"{named}:{port}"
 
 
 def health_path(role: str) -> str:

@@ -47,6 +47,9 @@ class Network(Protocol):
     def get(self, url: str, key: str | None = None) -> str:
         """The body of an answer with status 200; raises OSError that says why there is none."""
 
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send this to somebody else's server; raises OSError that says why it was not taken."""
+
     def clock(self) -> float:
         """Seconds since 1970."""
 
@@ -63,18 +66,26 @@ class Real:
     def get(self, url: str, key: str | None = None) -> str:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        try:
-            with opener.open(urllib.request.Request(url, headers=headers), timeout=SECONDS) as answer:
-                return str(answer.read().decode("utf-8", "replace"))
-        except urllib.error.HTTPError as error:
-            raise OSError(f"HTTP {error.code}") from error
-        except urllib.error.URLError as error:
-            raise OSError(str(error.reason)) from error
-        except http.client.HTTPException as error:
-            raise OSError(str(error) or type(error).__name__) from error
+        return _answer(opener, urllib.request.Request(url, headers=headers))
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        request = urllib.request.Request(url, body, dict(headers), method="POST")
+        _answer(urllib.request.build_opener(), request)  # through a proxy, where the environment has one
 
     def clock(self) -> float:
         return time.time()
+
+
+def _answer(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:
+    try:
+        with opener.open(request, timeout=SECONDS) as answer:
+            return str(answer.read().decode("utf-8", "replace"))
+    except urllib.error.HTTPError as error:
+        raise OSError(f"HTTP {error.code}") from error
+    except urllib.error.URLError as error:
+        raise OSError(str(error.reason)) from error
+    except http.client.HTTPException as error:
+        raise OSError(str(error) or type(error).__name__) from error
 
 
 class Replaceable(Generic[T]):

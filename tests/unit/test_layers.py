@@ -104,11 +104,14 @@ LATE = {
     ("sparkops.verbs.setup.run", "sparkops.verbs.fleet.write"),
     ("sparkops.verbs.status.fleet", "sparkops.verbs.fleet.run"),
     ("sparkops.verbs.watch.run", "sparkops.verbs.watch.app"),
+    ("sparkops.verbs.watch.run", "sparkops.verbs.watch.exporter"),
+    ("sparkops.verbs.watch.run", "sparkops.verbs.watch.notify"),
 }
 """A signal may come while modules are imported; Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control
 machine lacks; looking logs nothing; verbs without nodes start in a tenth of a second; matplotlib may be missing; most
 deploys find images and model in their places and measure nothing; most preflights fix
-nothing; most inits and looks are not about a fleet; Textual takes a third of a second, and draws only on a terminal."""
+nothing; most inits and looks are not about a fleet; Textual takes a third of a second, and draws only on a terminal;
+most watches tell nobody else."""
 
 MODULES = sorted([*PACKAGE.rglob("*.py"), *EMULATED.rglob("*.py")])
 FOREIGN = EMULATED / "docker_backend" / "image"

@@ -6,8 +6,9 @@ from math import prod
 from typing import Any
 
 from sparkops.core.bench.measured import Measured, read
-from sparkops.core.bench.samples import Sample
+from sparkops.core.bench.samples import Sample, joules
 from sparkops.core.bench.suites import Suite
+from sparkops.core.energy import LEFT_OUT
 from sparkops.core.lockfile import RecipeLock
 from sparkops.core.typed import Mistyped, typed
 
@@ -70,6 +71,17 @@ class Record:
             {**vars(row.point), "metrics": {name: {"mean": m.mean, "std": m.std} for name, m in row.metrics.items()}}
             for row in self.measured.rows
         ]
+
+    @property
+    def energy(self) -> dict[str, Any] | None:
+        """Joules for each generated token and each request; the whole run counts, with warm-up and pauses."""
+        took = joules(self.samples, self.seconds)
+        points = [row.point for row in self.measured.rows]
+        requests = self.suite.runs * sum(point.concurrency for point in points)
+        tokens = self.suite.runs * sum(point.concurrency * point.answer for point in points)
+        if took is None or not tokens:
+            return None
+        return {"joules_per_token": took / tokens, "joules_per_request": took / requests, "left_out": LEFT_OUT}
 
     def document(self) -> dict[str, Any]:
         """The file's content; `load` reads it back."""

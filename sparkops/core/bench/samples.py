@@ -63,6 +63,13 @@ def watched(samples: Sequence[Sample]) -> Iterator[Watched]:
         )
 
 
+def joules(samples: Sequence[Sample], seconds: float) -> float | None:
+    """What the GPUs of all nodes took in so many seconds; None where one of them told no power."""
+    means = [one.power_mean_w for one in watched(samples)]
+    known = [mean for mean in means if mean]
+    return sum(known) * seconds if known and len(known) == len(means) else None
+
+
 def _best(choose: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return choose(known) if known else None

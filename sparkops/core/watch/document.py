@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from sparkops.core.energy import LEFT_OUT
 from sparkops.core.facts import GpuLoad, known
 from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.deployment import Rank, WatchedDeployment
@@ -103,6 +104,11 @@ def _deployment(one: WatchedDeployment) -> dict[str, Any]:
         },
         "kv_cache": one.kv_use,
         "accepted": one.accepted,
+        "energy": {
+            "joules_per_token": one.joules_per("written"),
+            "joules_per_request": one.joules_per("done"),
+            "left_out": LEFT_OUT,
+        },
     }
 
 

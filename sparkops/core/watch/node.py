@@ -24,6 +24,9 @@ LOST = 4.0
 CONNECTING = "connecting"
 """The problem of a node that has told nothing yet."""
 
+NO_ENGINE = ("proxy", "gateway")
+"""Roles that use no GPU."""
+
 
 @dataclass(frozen=True)
 class Traffic:
@@ -68,6 +71,12 @@ class WatchedNode:
     def busy(self) -> bool:
         """Whether a run of sparkops is changing it."""
         return known(self.frame.busy, False) if self.frame else False
+
+    @property
+    def deployments(self) -> set[str]:
+        """Those whose engines run on it."""
+        seen = known(self.frame.seen, ()) if self.frame else ()
+        return {one.deployment for one in seen if one.hash and one.state == "running" and one.role not in NO_ENGINE}
 
     def engine(self, container: str) -> Engine | None:
         return known(self.frame.engines, {}).get(container) if self.frame else None
@@ -166,3 +175,4 @@ def _values(node: WatchedNode) -> Iterator[tuple[str, float]]:
         yield "sent", node.traffic.sent
     yield "written", sum(one.written or 0.0 for one in node.paces.values())
     yield "read", sum(one.read or 0.0 for one in node.paces.values())
+    yield "done", sum(one.done or 0.0 for one in node.paces.values())

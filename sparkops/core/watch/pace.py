@@ -7,7 +7,7 @@ from sparkops.core.watch.engine import Engine
 
 @dataclass(frozen=True)
 class Pace:
-    """Per second: tokens written and read. `accepted` is the share of speculated tokens that held.
+    """Per second: tokens written and read, requests done. `accepted` is the share of speculated tokens that held.
 
     `stuck`: seconds since the engine last did anything, while it has requests; `slowest`: the most seconds between two
     signs of work so far. `silent`: seconds since its API, which answered before, did so last.
@@ -15,6 +15,7 @@ class Pace:
 
     written: float | None = None
     read: float | None = None
+    done: float | None = None
     accepted: float | None = None
     stuck: float = 0.0
     slowest: float = 0.0
@@ -28,7 +29,7 @@ def pace(before: Engine | None, now: Engine, last: Pace, seconds: float) -> Pace
         silent = last.silent + seconds if last.answered else 0.0
         return Pace(stuck=last.stuck, slowest=last.slowest, answered=last.answered, silent=silent)
     if not now.counters:  # its health answered and its counters did not
-        return replace(last, written=None, read=None, accepted=None, answered=True, silent=0.0)
+        return replace(last, written=None, read=None, done=None, accepted=None, answered=True, silent=0.0)
     if before is None or not before.answers:
         return Pace(slowest=last.slowest, answered=True)
     drafted = _grown(before, now, "spec_decode_num_draft_tokens_total")
@@ -36,6 +37,7 @@ def pace(before: Engine | None, now: Engine, last: Pace, seconds: float) -> Pace
     return Pace(
         written=_per(_grown(before, now, "generation_tokens_total"), seconds),
         read=_per(_grown(before, now, "prompt_tokens_total"), seconds),
+        done=_per(_grown(before, now, "request_success_total"), seconds),
         accepted=_per(_grown(before, now, "spec_decode_num_accepted_tokens_total"), drafted) if drafted else None,
         stuck=stuck,
         slowest=slowest,

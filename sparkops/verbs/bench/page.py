@@ -14,7 +14,7 @@ from sparkops.core.bench.setup import setup
 from sparkops.core.bench.suites import shared
 from sparkops.core.bench.verdict import Judgement
 from sparkops.files.package import report_style
-from sparkops.verbs.bench.show import LAB
+from sparkops.verbs.bench.show import LAB, energy_line
 from sparkops.verbs.bench.svg import svg
 
 
@@ -137,6 +137,8 @@ def _watched(record: Record) -> Iterator[str]:
     for node, values in rows:
         yield _row(escape(node), ["" if values[at] is None else f"{values[at]:,.0f}" for at in known])
     yield "</table>"
+    if record.energy:
+        yield f'<p class="dim">{escape(energy_line(record.energy))}</p>'
 
 
 def _heads(names: Iterable[str]) -> str:

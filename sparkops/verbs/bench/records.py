@@ -34,7 +34,7 @@ from sparkops.files.bench_records import names, record
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.bench.options import CompareOptions, RecordsOptions
-from sparkops.verbs.bench.show import LAB, number
+from sparkops.verbs.bench.show import LAB, energy_line, number
 
 
 def suites(options: RecordsOptions, report: Ending) -> Answer:
@@ -63,7 +63,14 @@ def show(options: RecordsOptions, report: Ending) -> Answer:
     nodes = [vars(node) for node in watched(one.samples)]
     problems = list(one.all_problems)
     return Answer(
-        {"record": one.document(), "state": one.state, "rows": one.table(), "watched": nodes, "problems": problems}
+        {
+            "record": one.document(),
+            "state": one.state,
+            "rows": one.table(),
+            "watched": nodes,
+            "energy": one.energy,
+            "problems": problems,
+        }
     )
 
 
@@ -244,6 +251,7 @@ def _markdown(records: Sequence[Record]) -> str:
         for row in one.measured.rows:
             cells = (number(m.mean, m.std) if (m := row.metrics.get(name)) else "" for name in metrics)
             lines.append(f"| {row.point} | " + " | ".join(cells) + " |")
+        lines += ["", energy_line(one.energy)] if one.energy else []
         lines.append("")
     return "\n".join(lines)
 

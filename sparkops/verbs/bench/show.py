@@ -5,6 +5,7 @@ from typing import Any
 
 from sparkops.core.bench.names import NAMES, TABLES, title
 from sparkops.core.bench.suites import Point, shared
+from sparkops.core.energy import energy_text
 from sparkops.report.text import Document, How, Ink, columns, wrapped
 from sparkops.verbs.recipe.show_catalogue import reference
 
@@ -91,6 +92,8 @@ def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bad("measured before the run failed:" if document.get("state") == "failed" else "measured so far:")
     yield from numbers(document.get("rows", ()), ink)
     yield from _watched(document.get("watched", ()), ink)
+    if document.get("energy"):
+        yield from wrapped(energy_line(document["energy"]), "")
     for problem in problems:
         yield ink.bad(f"no valid result: {problem}")
 
@@ -117,6 +120,11 @@ def _watched(nodes: Any, ink: Ink) -> Iterator[str]:
         for node in nodes
     ]
     yield from columns([["node", *(head for _, head, _ in known)], *rows], "  ")
+
+
+def energy_line(found: Document) -> str:
+    told = energy_text(found["joules_per_token"], found["joules_per_request"])
+    return f"{told}, over the whole run with warm-up and pauses ({found['left_out']})"
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -1,24 +1,69 @@
 """The verb that shows nodes and deployments as they change."""
 
+import shlex
+from datetime import time
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sparkops.cli.shape import VerbCommand, example, line
-from sparkops.cli.shared_options import seconds
+from sparkops.cli.shared_options import ListenAddress, seconds
 from sparkops.cli.where import on_nodes
+from sparkops.core.watch.notice import QuietHours
+from sparkops.core.watch.receiver import Receiver, receiver
 from sparkops.verbs.watch.options import WatchOptions
 
 FASTEST, SLOWEST = 1.0, 60.0
 
 
+class Hours(click.ParamType[QuietHours]):
+    """`22:00-07:00`."""
+
+    name = "hours"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            start, end = (time.fromisoformat(part) for part in str(value).split("-"))
+        except ValueError:
+            self.fail(f"{value!r} is not FROM-TO, such as 22:00-07:00", param, ctx)
+        return QuietHours(start, end)
+
+
+class Told(click.ParamType[Receiver | tuple[str, ...]]):
+    """A URL, or a command line."""
+
+    name = "told"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            found = receiver(value) if "://" in value.partition(" ")[0] else tuple(shlex.split(value))
+        except ValueError as error:
+            self.fail(f"neither a URL nor a command line: {error}", param, ctx)
+        if not found:
+            self.fail("it is empty", param, ctx)
+        return found
+
+
 @example("""
     sparkops watch
     sparkops watch --once
+    sparkops watch --metrics 9466
+    sparkops watch --notify https://ntfy.sh/my-sparks --quiet-hours 22:00-07:00
 """)
 @click.command(cls=VerbCommand)
 @seconds("--every", "2s", "How often each node tells what it does.")
 @click.option("--once", is_flag=True, help="Show it once and end.")
+@click.option("--metrics", type=ListenAddress(), metavar="[HOST:]PORT", help="Answer a Prometheus at this address.")
+@click.option(
+    "--notify",
+    type=Told(),
+    multiple=True,
+    envvar="SPARKOPS_NOTIFY",
+    metavar="URL|COMMAND",
+    help="Tell this of alerts: a webhook, ntfy, Slack or a program (or $SPARKOPS_NOTIFY).",
+)
+@click.option("--quiet-hours", type=Hours(), metavar="FROM-TO", help="Do not tell it at this time of the day.")
 @on_nodes
 @click.pass_context
 def watch(context: click.Context, /, **given: Any) -> WatchOptions:
@@ -30,6 +75,13 @@ def watch(context: click.Context, /, **given: Any) -> WatchOptions:
     """
     if line(context).flags.get("json") and not given["once"]:
         raise click.UsageError("--json prints one document, so it needs --once", context)
+    typed = [
+        name for name in ("metrics", "notify") if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given["once"] and typed:
+        raise click.UsageError("--metrics and --notify need a watch that goes on, not --once", context)
+    if given["quiet_hours"] and not given["notify"]:
+        raise click.UsageError("--quiet-hours is about --notify", context)
     if not FASTEST <= given["every"] <= SLOWEST:
         raise click.BadParameter(f"from {FASTEST:g}s to {SLOWEST:g}s", context, param_hint="'--every'")
     return WatchOptions(**given)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sparkops.core.endpoints import api_url
+from sparkops.core.energy import LEFT_OUT, energy_text
 from sparkops.core.printable import printable_line
 from sparkops.core.watch.deployment import UNWATCHED, Rank, WatchedDeployment
 from sparkops.core.watch.picture import Picture
@@ -119,6 +120,14 @@ def _told_of(one: WatchedDeployment) -> Iterator[ScreenRow]:
     for word, text in told.items():
         if text:
             yield ScreenRow([(f"{word:<{WORD}}", "bold"), (text, "")])
+    yield from _energy(one)
+
+
+def _energy(one: WatchedDeployment) -> Iterator[ScreenRow]:
+    token, request = one.joules_per("written"), one.joules_per("done")
+    if token is not None:
+        yield ScreenRow([(f"{'energy':<{WORD}}", "bold"), (energy_text(token, request), "")])
+        yield ScreenRow([(f"{'':<{WORD}}{LEFT_OUT}", "dim")], whole=True)
 
 
 def _rank(rank: Rank) -> ScreenRow:

@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 
+from sparkops.core.endpoints import host_port
 from sparkops.core.plan import NodeLost
-from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.document import document
+from sparkops.core.watch.telling import Telling
 from sparkops.errors import Interrupted
 from sparkops.remote.network import network
 from sparkops.report.answer import Answer
@@ -20,7 +21,7 @@ from sparkops.session.session import Session
 from sparkops.session.streams import Streams
 from sparkops.verbs.watch.chart import BLOCKS, PLAIN
 from sparkops.verbs.watch.options import WatchOptions
-from sparkops.verbs.watch.watching import LOOK, Watching
+from sparkops.verbs.watch.watching import LOOK, PictureListener, Watching
 
 OFTEN = 2.0
 """Seconds between the two frames of `--once`."""
@@ -31,8 +32,7 @@ FIRST = 30.0
 
 def watch(options: WatchOptions, report: Report) -> Answer:
     """Show pictures until interrupted; with `once` the first one that has all nodes."""
-    every = OFTEN if options.once else options.every
-    with opened(alone(selected(options.where, report)), report) as session, _watching(session, every) as now:
+    with opened(alone(selected(options.where, report)), report) as session, _watching(session, options) as now:
         try:
             if options.once:
                 return _once(session, now)
@@ -44,12 +44,24 @@ def watch(options: WatchOptions, report: Report) -> Answer:
 
 
 @contextmanager
-def _watching(session: Session, every: float) -> Iterator[Watching]:
-    streams = Streams(session, session.names, every)
-    try:
-        yield Watching(session, streams)
-    finally:
-        streams.close()
+def _watching(session: Session, options: WatchOptions) -> Iterator[Watching]:
+    with ExitStack() as stack:
+        listeners = [*_listeners(session, options, stack)]  # an address that is in use is said before a node is asked
+        every = OFTEN if options.once else options.every
+        streams = stack.enter_context(closing(Streams(session, session.names, every)))
+        yield Watching(session, streams, listeners)
+
+
+def _listeners(session: Session, options: WatchOptions, stack: ExitStack) -> Iterator[PictureListener]:
+    if options.metrics:
+        from sparkops.verbs.watch.exporter import exporter  # noqa: PLC0415  imports a server
+
+        yield stack.enter_context(exporter(*options.metrics))
+        session.report.note(f"metrics: http://{host_port(*options.metrics)}/metrics")
+    if options.notify and not options.once:
+        from sparkops.verbs.watch.notify import Notifier  # noqa: PLC0415
+
+        yield stack.enter_context(closing(Notifier(session, options.notify, options.quiet_hours)))
 
 
 def _on_terminal() -> bool:
@@ -89,18 +101,12 @@ def _told(session: Session, watching: Watching, report: Report) -> Answer:
     report.note(
         f"watching {count} node{'s' if count != 1 else ''}; a line follows when something goes wrong or is over"
     )
-    known: dict[tuple[str, str, str], Alert] = {}
+    telling = Telling()
     while not reader_is_gone():
-        now = {alert.key: alert for alert in watching.look().alerts}
-        for alert in (alert for key, alert in now.items() if key not in known):
-            _line(report, alert, f"{alert.text}; {alert.next}")
-        for alert in (alert for key, alert in known.items() if key not in now):
-            _line(report, alert, "over")
-        known = now
+        shown = watching.look()
+        telling, notices = telling.after(shown.alerts, shown.now)
+        for notice in notices:
+            when = datetime.fromtimestamp(network().clock()).isoformat(" ", "seconds")
+            report.line(f"{when} {notice.where} {notice.alert.id}", notice.text)
         session.fleet.pause(LOOK, session.fleet.cancel())
     return Answer({})
-
-
-def _line(report: Report, alert: Alert, text: str) -> None:
-    when = datetime.fromtimestamp(network().clock()).isoformat(" ", "seconds")
-    report.line(f"{when} {alert.node or alert.deployment} {alert.id}", text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from sparkops.core.facts import Facts
 from sparkops.core.watch.alerts import Alert, of_finding
@@ -19,12 +20,22 @@ LOOK = 0.5
 """Seconds between two looks at what came."""
 
 
-class Watching:
-    """Call `look` again and again, from one thread."""
+class PictureListener(Protocol):
+    """Somebody elsewhere who is told what is seen."""
 
-    def __init__(self, session: Session, streams: Streams) -> None:
+    def hear(self, shown: Picture) -> None: ...
+
+    def trouble(self) -> Iterator[Alert]:
+        """What keeps it from being told."""
+
+
+class Watching:
+    """Call `look` again and again, from one thread; `listeners` hear each picture."""
+
+    def __init__(self, session: Session, streams: Streams, listeners: Sequence[PictureListener] = ()) -> None:
         self._session = session
         self._streams = streams
+        self._listeners = listeners
         self._last: Picture | None = None
         now = session.fleet.now()
         self._nodes = {name: WatchedNode(name, since=now) for name in session.names}
@@ -35,8 +46,9 @@ class Watching:
         self._tail: LogTail | None = None
 
     def look(self, seldom: bool = False) -> Picture:
-        """The picture after all that came since the last look; with `seldom` nodes tell less often from now on."""
-        self._streams.seldom(seldom)
+        """The picture after all that came since the last look; with `seldom` nodes tell less often from now on, unless
+        somebody else listens."""
+        self._streams.seldom(seldom and not self._listeners)
         now, news = self._session.fleet.now(), self._streams.news()
         if news.facts:
             self._facts |= news.facts
@@ -52,7 +64,10 @@ class Watching:
             self._nodes[name] = lost(self._nodes[name], problem, now)
         stored = [one.stored for one in self._here]
         self._last = picture(now, dict(self._nodes), stored, self._found(), self._last, self._streams.patience)
-        return replace(self._last, found=[replace(one, next=self.again(one.next)) for one in self._last.found])
+        shown = replace(self._last, found=[replace(one, next=self.again(one.next)) for one in self._last.found])
+        for one in self._listeners:
+            one.hear(shown)
+        return shown
 
     def again(self, text: str) -> str:
         """The text with commands that reach these nodes again."""
@@ -76,3 +91,5 @@ class Watching:
             if one.runs:
                 yield from map(of_finding, warnings.of_schedule(one.stored, live))
         yield from self._of_fleet
+        for listener in self._listeners:
+            yield from listener.trouble()

@@ -90,6 +90,18 @@ def test_a_record_is_read_back_as_it_was_written():
     assert load(json.loads(json.dumps(one.document()))) == one
 
 
+def test_energy_is_the_mean_power_of_all_nodes_over_what_was_answered():
+    samples = tuple(Sample(f"spark{1 + at % 2}", at, power_w=40.0 + at % 2 * 20.0) for at in range(6))
+    one = record(samples=samples, seconds=60.0)
+    answered = sum(one.suite.runs * point.concurrency * point.answer for point in one.suite.points)
+    assert one.energy is not None
+    assert one.energy["joules_per_token"] == pytest.approx(100.0 * 60.0 / answered)
+    assert one.energy["joules_per_request"] == pytest.approx(one.energy["joules_per_token"] * 16)
+    assert "CPU" in one.energy["left_out"]
+    assert record(samples=(*samples, Sample("spark3", 1.0)), seconds=60.0).energy is None
+    assert record(seconds=60.0).energy is None
+
+
 @pytest.mark.parametrize("broken", [None, [], {}, {"kind": "sparkops-bench", "schema": 99}])
 def test_what_is_no_record_is_said_in_one_line(broken):
     with pytest.raises(NotARecord):

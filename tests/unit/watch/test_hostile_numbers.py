@@ -5,6 +5,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from sparkops.core.facts.raw import read, write
 from sparkops.core.watch.document import document
@@ -17,6 +18,7 @@ from sparkops.verbs.watch import show
 from sparkops.verbs.watch.chart import PLAIN
 from sparkops.verbs.watch.page import drawn, rows_of
 from sparkops.verbs.watch.view import PAGES, View
+from support.exporter import answer
 from support.frames import HASH, a_deployment, container_line, engine_text, frame_text, watched_node
 
 HEAD = f"sparkops-chat-head-{HASH[:8]}"
@@ -102,5 +104,6 @@ def test_every_screen_and_document_survives_odd_numbers(texts):
     for picture_of in (shown, picture(9.0, {"spark1": node}, [a_deployment()])):
         told = json.loads(json.dumps(document(picture_of)))
         assert list(show.watch(told, Ink(), How()))
+        assert list(text_string_to_metric_families(answer(picture_of)))
         for view in VIEWS:
             assert len(drawn(view, picture_of, rows_of(view, picture_of, PLAIN), (80, 24), "12:00:00", "")) == 24
