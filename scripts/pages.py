@@ -85,12 +85,12 @@ def monitoring() -> Iterator[str]:
     for metric in (*NODE_METRICS, *DEPLOYMENT_METRICS):
         yield f"| `{metric.name}` | {metric.kind} | {', '.join(metric.labels)} | {metric.text} |"
     yield from ("", "## Alert rules", "", "`sparkops monitor rules` prints them.", "")
-    yield "| rule | severity | lasts | PromQL | what to do |"
-    yield "|---|---|---|---|---|"
+    yield "| rule | lasts | PromQL | what to do |"
+    yield "|---|---|---|---|"
     for rule in (told for group in promql.document()["groups"] for told in group["rules"]):
         expr, todo = rule["expr"].replace("|", "\\|"), rule["annotations"]["description"]
         shown = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: found[1].upper(), todo)
-        yield f"| {rule['alert']} | {rule['labels']['severity']} | {rule['for']} | `{expr}` | {shown} |"
+        yield f"| {rule['alert']} | {rule['for']} | `{expr}` | {shown} |"
 
 
 def packaged() -> list[str]:

@@ -16,7 +16,7 @@ The special tokens of a vocabulary are none.
 _VALUE = r""""(?:[^"\\]|\\.)*"|'[^']*'|[{\[].*|[^,}\]\s]+"""
 _ASSIGNED = re.compile(rf"(?<![\w.-])((?:env\.\w+|{_NAME})=).+", re.I | re.S)
 _IN_MAPPING = re.compile(rf"""((?:["']{_NAME}["']|(?<=[{{,\s]){_NAME})\s*:\s*)(?:{_VALUE})""", re.I | re.S)
-_SHAPED = re.compile(r"\b(?:hf_|sk-|gh[oprsu]_|github_pat_|glpat-)[\w-]{16,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
+_SHAPED = re.compile(r"\b(?:hf_|sk-|gh[oprsu]_|github_pat_|glpat-)[\w-]{16,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)")
 _OPTION = re.compile(rf"(?!--?(?:no|ask)-)--?{_NAME}", re.I)
 """The next word is its value, whatever it begins with."""
 

@@ -6,7 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Command, Result
@@ -55,7 +55,7 @@ class Network(Protocol):
 
 
 class Real:
-    """SSH and HTTP. Proxy variables are ignored: the nodes are on the local network."""
+    """SSH and HTTP. Proxy variables are ignored for `get`: the nodes are on the local network."""
 
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)
@@ -66,20 +66,31 @@ class Real:
     def get(self, url: str, key: str | None = None) -> str:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        return _answer(opener, urllib.request.Request(url, headers=headers))
+        with _opened(opener, urllib.request.Request(url, headers=headers)) as answer:
+            return str(answer.read().decode("utf-8", "replace"))
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
-        request = urllib.request.Request(url, body, dict(headers), method="POST")
-        _answer(urllib.request.build_opener(), request)  # through a proxy, where the environment has one
+        request = urllib.request.Request(url, body, {"User-Agent": "sparkops", **headers}, method="POST")
+        with _opened(urllib.request.build_opener(_NoRedirect), request):
+            pass  # its status says enough
 
     def clock(self) -> float:
         return time.time()
 
 
-def _answer(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """To be redirected is an error: a POST would become a GET, and headers would reach somebody else."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+@contextmanager
+def _opened(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> Iterator[Any]:
+    """The answer, if its status is 200."""
     try:
         with opener.open(request, timeout=SECONDS) as answer:
-            return str(answer.read().decode("utf-8", "replace"))
+            yield answer
     except urllib.error.HTTPError as error:
         raise OSError(f"HTTP {error.code}") from error
     except urllib.error.URLError as error:

@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import shlex
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from sparkops.core.catalogue import LARGEST_FILE
 from sparkops.core.schema import one_line
 from sparkops.errors import Unreachable, UsageError
 from sparkops.session.child import child
+from sparkops.session.program import end_with_all
 
 SETTINGS = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "fetch.recurseSubmodules=false", "submodule.recurse=false"),
@@ -135,7 +135,7 @@ def _run(*words: str, given: bytes = b"") -> tuple[int, bytes, str]:
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     try:
         with child(
-            ["git", *settings, *words], _end, env={**own, **OURS}, start_new_session=os.name == "posix", **pipes
+            ["git", *settings, *words], end_with_all, env={**own, **OURS}, start_new_session=os.name == "posix", **pipes
         ) as process:
             out, said = process.communicate(given, timeout=DEADLINE)
     except subprocess.TimeoutExpired:
@@ -145,15 +145,6 @@ def _run(*words: str, given: bytes = b"") -> tuple[int, bytes, str]:
         hint = "install git on this machine; or copy the recipes here, and name their files"
         raise UsageError(f"git {what}", hint=hint) from None
     return process.returncode, out, said.decode("utf-8", "replace")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git and the programs that it started."""
-    with contextlib.suppress(ProcessLookupError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
 
 
 def _reason(said: str) -> str:

@@ -72,6 +72,12 @@ def waits(lab: Any) -> int:
     return str(lab.on("node1", "docker", "logs", lab.one("node1", "head"))).count("waiting for the fabric address")
 
 
+def watched(lab: Any) -> dict[str, Any]:
+    """What `watch` says of the cluster, whichever nodes answer."""
+    found = lab.cli("watch", "--once", "--json", code=None).document["deployments"]
+    return next(iter(found), {"state": "", "ranks": []})
+
+
 DEVICE = "/dev/infiniband/rdma_cm"
 LATE = f"echo $(($(stat -c %Y {DEVICE}) - $(stat -c %Y /run/lab/boot_id)))"
 
@@ -79,11 +85,18 @@ LATE = f"echo $(($(stat -c %Y {DEVICE}) - $(stat -c %Y /run/lab/boot_id)))"
 def test_after_a_reboot_and_a_power_cut_the_cluster_serves_again_though_addresses_and_devices_are_late(lab, eventually):
     lab.deploy("cluster")
     before, loads, waited, boots = lab.everywhere(), lab.loads("node1", "head"), waits(lab), boot(lab)
+    phases: set[tuple[str, str]] = set()
+
+    def serves_and_is_watched() -> bool:
+        phases.update((rank["role"], rank["phase"]["name"]) for rank in watched(lab)["ranks"] if rank["phase"])
+        return lab.serves()
+
     with lab.trouble("node1", "late-fabric"), lab.trouble("node2", "late-device"):
         for ended in [lab.start("lab", "fault", *how) for how in (("node1", "reboot"), ("node2", "power-loss"))]:
             lab.ended(ended)
         assert eventually(lambda: lab.ran_on("node2", "test", "-e", DEVICE).returncode == 0)
-        assert eventually(lab.serves)
+        assert eventually(serves_and_is_watched)
+    assert {role for role, _ in phases} == {"head", "worker"}, phases
     assert lab.everywhere() == before
     assert waits(lab) > waited
     assert int(lab.on("node2", "sh", "-c", LATE)) > 50, "seconds since the boot"
@@ -93,6 +106,16 @@ def test_after_a_reboot_and_a_power_cut_the_cluster_serves_again_though_addresse
     assert boot(lab) != boots
     assert lab.on("node1", "docker", "exec", lab.one("node1", "head"), "cat", BOOT) == boot(lab)
     assert lab.deploy("cluster")["changed"] is False
+
+
+def test_watch_counts_what_real_vllm_counts(lab):
+    lab.deploy("cluster")
+    done = watched(lab)["requests"]["done"]
+    assert lab.ask().tokens == 4
+    shown = watched(lab)
+    assert (shown["state"], shown["requests"]["done"], shown["requests"]["failed"]) == ("serving", done + 1, 0)
+    assert shown["kv_cache"] is not None
+    assert {rank["role"]: rank["health"] for rank in shown["ranks"]}["head"] == "200"
 
 
 def counted(lab: Any, node: str, name: str) -> int:

@@ -74,13 +74,15 @@ class Record:
 
     @property
     def energy(self) -> dict[str, Any] | None:
-        """Joules for each generated token and each request; the whole run counts, with warm-up and pauses."""
-        took = joules(self.samples, self.seconds)
-        points = [row.point for row in self.measured.rows]
-        requests = self.suite.runs * sum(point.concurrency for point in points)
-        tokens = self.suite.runs * sum(point.concurrency * point.answer for point in points)
-        if took is None or not tokens:
+        """Joules for each generated token and each request; the whole run counts, with warm-up and pauses.
+
+        None of a run that is not complete, or of which a node told no power.
+        """
+        took = joules(self.samples, (self.lock or {}).get("nodes", {}), self.seconds)
+        if took is None or not self.ok:
             return None
+        requests = self.suite.runs * sum(point.concurrency for point in self.suite.points)
+        tokens = self.suite.runs * sum(point.concurrency * point.answer for point in self.suite.points)
         return {"joules_per_token": took / tokens, "joules_per_request": took / requests, "left_out": LEFT_OUT}
 
     def document(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the nodes did during a benchmark: a wedged GPU makes its numbers meaningless."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 UNDER_LOAD = 50.0
@@ -63,11 +63,11 @@ def watched(samples: Sequence[Sample]) -> Iterator[Watched]:
         )
 
 
-def joules(samples: Sequence[Sample], seconds: float) -> float | None:
-    """What the GPUs of all nodes took in so many seconds; None where one of them told no power."""
-    means = [one.power_mean_w for one in watched(samples)]
-    known = [mean for mean in means if mean]
-    return sum(known) * seconds if known and len(known) == len(means) else None
+def joules(samples: Sequence[Sample], nodes: Collection[str], seconds: float) -> float | None:
+    """What the GPUs of these nodes took in so many seconds; None where one of them told no power."""
+    watts = {node: [one.power_w for one in samples if one.node == node and one.power_w] for node in nodes}
+    known = [sum(one) / len(one) for one in watts.values() if one]
+    return sum(known) * seconds if known and len(known) == len(watts) else None
 
 
 def _best(choose: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:

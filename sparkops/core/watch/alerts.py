@@ -10,6 +10,7 @@ from sparkops.core.growth import TROUBLE_KIB, growth
 from sparkops.core.watch.deployment import Rank, WatchedDeployment
 from sparkops.core.watch.node import CONNECTING, LOST, WatchedNode
 
+NODE_AWAY = "node-away"
 AWAY = 12.0
 """Seconds without a frame after which a node counts as away: one whose driver and Docker hang takes 8 s for a frame."""
 
@@ -75,7 +76,7 @@ def _away(node: WatchedNode, now: float, patience: float) -> Iterator[Alert]:
     silent = now - (node.at if told and node.at is not None else node.since)
     if silent >= (LOST if node.problem not in ("", CONNECTING) else patience):
         why = node.problem or f"it has told nothing for {silent:.0f} s"
-        yield Alert("node-away", why, "find out why: `sparkops preflight --only ssh,host-key`", node.name, grave=True)
+        yield Alert(NODE_AWAY, why, "find out why: `sparkops preflight --only ssh,host-key`", node.name, grave=True)
 
 
 def _links(node: WatchedNode) -> Iterator[Alert]:
@@ -133,7 +134,7 @@ def _wedged(one: WatchedDeployment, rank: Rank) -> Iterator[Alert]:
 def _silent(one: WatchedDeployment, rank: Rank) -> Iterator[Alert]:
     if rank.part.up and rank.pace.silent >= SILENT:
         health = rank.engine.health if rank.engine else "silent"
-        text = f"the API of the {rank.member.role} on {rank.node.name} answered before and is {health} now"
+        text = f"the API of the {rank.member.role} on {rank.node.name} does not answer ({health})"
         hint = f"see why: `sparkops status {shlex.quote(one.name)}`"
         yield Alert("engine-silent", text, hint, rank.node.name, one.name, grave=True)
 

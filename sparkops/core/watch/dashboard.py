@@ -25,13 +25,17 @@ class Panel:
     about: str = ""
 
 
+def _rate(counter: str, by: str) -> tuple[str, str]:
+    return f"sum by ({by}) (rate({counter}[$__rate_interval]))", f"{{{{{by}}}}}"
+
+
 PANELS: Sequence[Panel] = (
     Panel("What is wrong", "none", (("sparkops_alert", "{{alert}} {{node}} {{deployment}}"),), "table"),
     Panel("Deployments", "none", (("sparkops_deployment_state == 1", "{{deployment}} {{state}}"),), "table"),
     Panel("Tokens out per second", "short",
-          (("sum by (deployment) (rate(sparkops_engine_generated_tokens_total[1m]))", "{{deployment}}"),)),
+          (_rate("sparkops_engine_generated_tokens_total", "deployment"),)),
     Panel("Tokens in per second", "short",
-          (("sum by (deployment) (rate(sparkops_engine_prompt_tokens_total[1m]))", "{{deployment}}"),)),
+          (_rate("sparkops_engine_prompt_tokens_total", "deployment"),)),
     Panel("Requests", "short", (("sum by (deployment) (sparkops_engine_requests_running)", "{{deployment}} running"),
                                 ("sum by (deployment) (sparkops_engine_requests_waiting)", "{{deployment}} waiting"))),
     Panel("KV cache in use", "percentunit", (("sparkops_engine_kv_cache_usage_ratio", "{{deployment}} {{node}}"),),
@@ -48,13 +52,13 @@ PANELS: Sequence[Panel] = (
     Panel("GPU clock", "hertz", (("sparkops_node_gpu_clock_hertz", "{{node}}"),)),
     Panel("GPU power", "watt", (("sparkops_node_gpu_power_watts", "{{node}}"),)),
     Panel("GPU temperature", "celsius", (("sparkops_node_gpu_temperature_celsius", "{{node}}"),)),
-    Panel("Links, received", "Bps", (("sum by (node) (rate(sparkops_link_received_bytes_total[1m]))", "{{node}}"),)),
-    Panel("Links, sent", "Bps", (("sum by (node) (rate(sparkops_link_sent_bytes_total[1m]))", "{{node}}"),)),
+    Panel("Links, received", "Bps", (_rate("sparkops_link_received_bytes_total", "node"),)),
+    Panel("Links, sent", "Bps", (_rate("sparkops_link_sent_bytes_total", "node"),)),
 )  # fmt: skip
 
 
 def document() -> dict[str, Any]:
-    """The dashboard as Grafana imports it; it asks for the Prometheus that has the metrics."""
+    """The dashboard as Grafana imports it; one chooses the Prometheus at its top."""
     return {
         "title": "sparkops",
         "uid": "sparkops",

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from sparkops.core.condition import REPLACE_SECONDS, MemberContainer, ServingProbe, State, condition
 from sparkops.core.endpoints import api_url, health_url
-from sparkops.core.energy import joules_per
 from sparkops.core.enginelog import BootPhase
 from sparkops.core.facts import known
 from sparkops.core.facts.containers import GAVE_UP
@@ -14,6 +13,7 @@ from sparkops.core.watch.engine import KV_USE, Engine
 from sparkops.core.watch.frame import Seen
 from sparkops.core.watch.node import WatchedNode
 from sparkops.core.watch.pace import Pace
+from sparkops.core.watch.spent import NO_ENGINE, joules_per
 
 STUCK = 6.0
 """Seconds without any work after which an engine with requests may hang. A step takes longer while a slow model reads a
@@ -110,16 +110,11 @@ class WatchedDeployment:
         """The share of speculated tokens that held lately, of the first engine that speculates."""
         return next((one.pace.accepted for one in self.engines if one.pace.accepted is not None), None)
 
-    def joules_per(self, trend: str) -> float | None:
-        """Energy of the GPUs of its nodes for each token (`written`) or request (`done`) of the last two minutes.
-
-        None where another deployment runs on one of them too: nobody knows who took the power.
-        """
-        nodes = {rank.node.name: rank.node for rank in self.ranks if rank.member.role != "proxy"}.values()
-        if any(node.deployments - {self.name} for node in nodes):
-            return None
-        trends = [node.trends for node in nodes]
-        return joules_per((one.get("watts", ()) for one in trends), (one.get(trend, ()) for one in trends))
+    def joules_per(self, name: str) -> float | None:
+        """Energy of the GPUs of its nodes for each token (`written`) or request (`done`) of the last two minutes."""
+        nodes = {rank.node.name: rank.node for rank in self.ranks if rank.member.role not in NO_ENGINE}.values()
+        told = [() if node.problem else node.spent for node in nodes]
+        return joules_per(self.name, told, name)
 
     def sum(self, counter: str) -> float:
         return sum(one.engine.counters.get(counter, 0.0) for one in self.engines if one.engine)

@@ -17,9 +17,9 @@ def _deployments(read: Callable[[WatchedDeployment], float | None]) -> Callable[
 
 def _ranks(read: Callable[[Rank], float | None]) -> Callable[[Picture], Iterator[Value]]:
     return lambda shown: (
-        ((one.name, rank.node.name, rank.member.role), read(rank))
+        ((one.name, rank.node.name, rank.member.role), read(rank) if shown.tells(rank.node.name) else None)
         for one in shown.deployments[:MOST]
-        for rank in one.ranks
+        for rank in one.ranks[:MOST]
     )
 
 

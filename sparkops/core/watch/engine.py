@@ -16,6 +16,9 @@ MOST = 1e15
 KV_USE = "kv_cache_usage_perc"
 """A share from 0 to 1, of several engines behind one API that of the fullest. The others are summed."""
 
+READY = 100
+"""Percent of a boot."""
+
 _WITHOUT_ANSWER = {"7": "refused", "28": "silent"}
 _FINISHED = re.compile(r'finished_reason="(error|abort)"')
 
@@ -36,6 +39,11 @@ class Engine:
     @property
     def answers(self) -> bool:
         return self.health == "200"
+
+    @property
+    def boots(self) -> bool:
+        """Whether its log says so."""
+        return self.phase is not None and self.phase.percent < READY
 
     @property
     def running(self) -> int:

@@ -8,6 +8,7 @@ from sparkops.core.facts.probes import NOT_ASKED
 from sparkops.core.watch.engine import Engine
 from sparkops.core.watch.frame import WatchFrame
 from sparkops.core.watch.pace import Pace, pace
+from sparkops.core.watch.spent import Spent, spent
 
 TREND = 60
 """Values that a small chart shows: two minutes of frames."""
@@ -23,9 +24,6 @@ LOST = 4.0
 
 CONNECTING = "connecting"
 """The problem of a node that has told nothing yet."""
-
-NO_ENGINE = ("proxy", "gateway")
-"""Roles that use no GPU."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class WatchedNode:
     restarts: tuple[tuple[float, str], ...] = ()
     blind: str = ""
     trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    spent: tuple[Spent, ...] = ()
 
     def settled(self, now: float) -> bool:
         """Whether it has told what only two frames tell, or is away."""
@@ -72,12 +71,6 @@ class WatchedNode:
         """Whether a run of sparkops is changing it."""
         return known(self.frame.busy, False) if self.frame else False
 
-    @property
-    def deployments(self) -> set[str]:
-        """Those whose engines run on it."""
-        seen = known(self.frame.seen, ()) if self.frame else ()
-        return {one.deployment for one in seen if one.hash and one.state == "running" and one.role not in NO_ENGINE}
-
     def engine(self, container: str) -> Engine | None:
         return known(self.frame.engines, {}).get(container) if self.frame else None
 
@@ -89,7 +82,7 @@ def heard(node: WatchedNode, new: WatchFrame, now: float) -> WatchedNode:
     seconds = _between(before, frame)
     if before is None or seconds is None:
         fresh = {name: Pace(answered=one.answers) for name, one in known(frame.engines, {}).items()}
-        return replace(node, traffic=None, paces=fresh, restarts=())
+        return replace(node, traffic=None, paces=fresh, restarts=(), spent=())
     paces = dict(_paces(node, before, frame, seconds))
     traffic = _traffic(before, frame, seconds)
     after = replace(
@@ -97,6 +90,7 @@ def heard(node: WatchedNode, new: WatchFrame, now: float) -> WatchedNode:
         traffic=traffic,
         paces=paces,
         restarts=tuple(_restarts(node, before, frame)),
+        spent=tuple(spent(node.spent, before, frame, paces, seconds)),
     )
     return replace(after, trends=_trends(after))
 
@@ -175,4 +169,3 @@ def _values(node: WatchedNode) -> Iterator[tuple[str, float]]:
         yield "sent", node.traffic.sent
     yield "written", sum(one.written or 0.0 for one in node.paces.values())
     yield "read", sum(one.read or 0.0 for one in node.paces.values())
-    yield "done", sum(one.done or 0.0 for one in node.paces.values())

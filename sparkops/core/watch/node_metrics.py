@@ -17,7 +17,7 @@ BYTES_OF_GBIT = 1e9 / 8
 def _nodes(read: Callable[[WatchedNode], float | None]) -> Callable[[Picture], Iterator[Value]]:
     """One value for each node that tells something."""
     return lambda shown: (
-        ((node.name,), read(node)) for node in shown.nodes.values() if node.frame and not node.problem
+        ((node.name,), read(node)) for node in shown.nodes.values() if node.frame and shown.tells(node.name)
     )
 
 
@@ -26,7 +26,7 @@ def _parts(read: Callable[[WatchedNode], Iterable[Value]]) -> Callable[[Picture]
     return lambda shown: (
         ((node.name, *labels), value)
         for node in shown.nodes.values()
-        if node.frame and not node.problem
+        if node.frame and shown.tells(node.name)
         for labels, value in islice(read(node), MOST)
     )
 
@@ -94,7 +94,7 @@ NODE, LINK = ("node",), ("node", "device")
 
 NODE_METRICS: Sequence[Exported] = (
     Exported("sparkops_node_up", "Whether the node tells what it does.", NODE,
-             lambda shown: (((node.name,), float(not node.problem)) for node in shown.nodes.values())),
+             lambda shown: (((name,), float(shown.tells(name))) for name in shown.nodes)),
     Exported("sparkops_node_memory_total_bytes", "Memory of the node.", NODE, _nodes(_memory("total_kib"))),
     Exported("sparkops_node_memory_available_bytes", "Memory that a new process can get.", NODE,
              _nodes(_memory("available_kib"))),
@@ -117,7 +117,8 @@ NODE_METRICS: Sequence[Exported] = (
              _parts(_disks("free_kib"))),
     Exported("sparkops_node_disk_size_bytes", "Size of that file system.", ("node", "use"),
              _parts(_disks("total_kib"))),
-    Exported("sparkops_node_cache_schedule", "Whether cron drops the page cache.", NODE, _nodes(_scheduled)),
+    Exported("sparkops_node_cache_schedule", "Whether a drop of the page cache is scheduled.", NODE,
+             _nodes(_scheduled)),
     Exported("sparkops_node_cache_drop_timestamp_seconds", "When the page cache was dropped last.", NODE,
              _nodes(_last_drop)),
     Exported("sparkops_link_active", "Whether the port of an RDMA device is active.", LINK, _parts(_links("active"))),

@@ -40,8 +40,8 @@ def document(notice: Notice, at: str) -> dict[str, object]:
         "node": alert.node or None,
         "deployment": alert.deployment or None,
         "grave": alert.grave,
-        "text": printable_line(alert.text, LONGEST),
-        "next": printable_line(alert.next, LONGEST),
+        "text": "over" if notice.over else printable_line(alert.text, LONGEST),
+        "next": None if notice.over else printable_line(alert.next, LONGEST),
     }
 
 

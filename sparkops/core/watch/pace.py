@@ -10,7 +10,7 @@ class Pace:
     """Per second: tokens written and read, requests done. `accepted` is the share of speculated tokens that held.
 
     `stuck`: seconds since the engine last did anything, while it has requests; `slowest`: the most seconds between two
-    signs of work so far. `silent`: seconds since its API, which answered before, did so last.
+    signs of work so far. `silent`: seconds since its API, which answered before or takes connections, did so last.
     """
 
     written: float | None = None
@@ -26,7 +26,7 @@ class Pace:
 def pace(before: Engine | None, now: Engine, last: Pace, seconds: float) -> Pace:
     """The pace after `seconds` more. An engine that started anew counts from zero again."""
     if not now.answers:
-        silent = last.silent + seconds if last.answered else 0.0
+        silent = last.silent + seconds if last.answered or (now.health == "silent" and not now.boots) else 0.0
         return Pace(stuck=last.stuck, slowest=last.slowest, answered=last.answered, silent=silent)
     if not now.counters:  # its health answered and its counters did not
         return replace(last, written=None, read=None, done=None, accepted=None, answered=True, silent=0.0)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkops.core.stored import Stored
-from sparkops.core.watch.alerts import AWAY, Alert, of_deployment, of_node
+from sparkops.core.watch.alerts import AWAY, NODE_AWAY, Alert, of_deployment, of_node
 from sparkops.core.watch.deployment import WatchedDeployment, watched
 from sparkops.core.watch.node import WatchedNode
 
@@ -26,6 +26,15 @@ class Picture:
     def alerts(self) -> Sequence[Alert]:
         """What has been wrong for long enough."""
         return [one for one in self.found if self.now - self.since.get(one.key, 0.0) >= one.after]
+
+    def tells(self, name: str) -> bool:
+        """Whether what a node told last is of now."""
+        node = self.nodes.get(name)
+        return (
+            node is not None
+            and not node.problem
+            and not any(one.id == NODE_AWAY and one.node == name for one in self.found)
+        )
 
 
 def picture(

@@ -45,7 +45,7 @@ def dashboard() -> NameOptions:
 )
 @on_nodes
 def targets(**given: Any) -> TargetsOptions:
-    """Print what Prometheus is to ask: `watch`, and the engines that run now.
+    """Print what Prometheus should scrape: `watch`, and each engine that runs.
 
     A list for `file_sd_configs`. Print it again after a deploy.
     """

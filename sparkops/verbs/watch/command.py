@@ -1,6 +1,8 @@
 """The verb that shows nodes and deployments as they change."""
 
+import re
 import shlex
+import shutil
 from datetime import time
 from typing import Any
 
@@ -23,10 +25,13 @@ class Hours(click.ParamType[QuietHours]):
     name = "hours"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            start, end = (time.fromisoformat(part) for part in str(value).split("-"))
-        except ValueError:
+        found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)", str(value))
+        if found is None:
             self.fail(f"{value!r} is not FROM-TO, such as 22:00-07:00", param, ctx)
+        hour, minute, to_hour, to_minute = map(int, found.groups())
+        start, end = time(hour, minute), time(to_hour, to_minute)
+        if start == end:
+            self.fail(f"{value!r} begins and ends at the same time", param, ctx)
         return QuietHours(start, end)
 
 
@@ -42,6 +47,8 @@ class Told(click.ParamType[Receiver | tuple[str, ...]]):
             self.fail(f"neither a URL nor a command line: {error}", param, ctx)
         if not found:
             self.fail("it is empty", param, ctx)
+        if isinstance(found, tuple) and shutil.which(found[0]) is None:
+            self.fail(f"neither a URL nor a program: {found[0]!r}", param, ctx)
         return found
 
 
@@ -54,16 +61,18 @@ class Told(click.ParamType[Receiver | tuple[str, ...]]):
 @click.command(cls=VerbCommand)
 @seconds("--every", "2s", "How often each node tells what it does.")
 @click.option("--once", is_flag=True, help="Show it once and end.")
-@click.option("--metrics", type=ListenAddress(), metavar="[HOST:]PORT", help="Answer a Prometheus at this address.")
+@click.option(
+    "--metrics", type=ListenAddress(), metavar="[HOST:]PORT", help="Serve metrics to Prometheus at this address."
+)
 @click.option(
     "--notify",
     type=Told(),
     multiple=True,
     envvar="SPARKOPS_NOTIFY",
     metavar="URL|COMMAND",
-    help="Tell this of alerts: a webhook, ntfy, Slack or a program (or $SPARKOPS_NOTIFY).",
+    help="Send alerts to this webhook, ntfy topic, Slack channel or program (or $SPARKOPS_NOTIFY).",
 )
-@click.option("--quiet-hours", type=Hours(), metavar="FROM-TO", help="Do not tell it at this time of the day.")
+@click.option("--quiet-hours", type=Hours(), metavar="FROM-TO", help="Send nothing between these times of the day.")
 @on_nodes
 @click.pass_context
 def watch(context: click.Context, /, **given: Any) -> WatchOptions:

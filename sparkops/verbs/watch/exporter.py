@@ -44,9 +44,12 @@ def exporter(host: str, port: int) -> Iterator[Exporter]:
     registry.register(made)
     try:
         server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        told = error.strerror or str(error)
-        raise UsageError(f"cannot listen at {host}, port {port}: {told}", hint="give another address") from None
+    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
+        told = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"cannot listen at {host}, port {port}: {told}",
+            hint="give another address; another `sparkops watch` may use this one",
+        ) from None
     try:
         yield made
     finally:

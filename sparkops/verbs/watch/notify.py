@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from tenacity import RetryError, Retrying, stop_after_attempt, wait_exponential
+from tenacity import RetryError, Retrying, wait_exponential
 
-from sparkops.core.printable import printable_line
+from sparkops.core.printable import last_lines, printable_line
 from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.notice import Notice, QuietHours, document
 from sparkops.core.watch.picture import Picture
@@ -17,6 +17,7 @@ from sparkops.core.watch.receiver import Receiver
 from sparkops.core.watch.telling import Telling
 from sparkops.remote import Cancel
 from sparkops.remote.network import network
+from sparkops.session.program import end_with_all
 from sparkops.session.session import Session
 
 LASTING = 15.0
@@ -24,8 +25,10 @@ LASTING = 15.0
 a message for each time that a laptop sleeps or a link trains."""
 
 TRIES = 5
+"""For a URL. A program is run once: it knows best what of it may be done again."""
+
 SECONDS = 30.0
-"""For one run of a program."""
+"""For a program."""
 
 WAITING = 100
 """Notices that wait for one that cannot be told; further ones are left out."""
@@ -35,18 +38,19 @@ NOT_TOLD = "not-told"
 Target = Receiver | tuple[str, ...]
 """A URL, or the words of a command line that gets JSON on its standard input."""
 
+Waiting = queue.Queue[tuple[Notice, str]]
+
 
 class Notifier:
     """Tells each target once of what lasts, and once when it is over; in quiet hours nothing."""
 
     def __init__(self, session: Session, targets: Sequence[Target], quiet: QuietHours | None) -> None:
-        self._session, self._quiet = session, quiet
+        self._fleet, self._quiet = session.fleet, quiet
         self._telling = Telling()
-        self._queues = [queue.Queue[tuple[Notice, str]](WAITING) for _ in targets]
-        self._failed: dict[str, str] = {}
+        self._queues: list[Waiting] = [queue.Queue(WAITING) for _ in targets]
+        self._failed: dict[int, str] = {}
         self._cancel = session.fleet.cancel()
-        tasks = zip(targets, self._queues, strict=True)
-        threads = {f"notify-{at}": partial(self._tell, *task) for at, task in enumerate(tasks)}
+        threads = {f"notify-{at}": partial(self._follow, at, target) for at, target in enumerate(targets)}
         session.fleet.beside(threads, self._cancel)
 
     def close(self) -> None:
@@ -54,37 +58,37 @@ class Notifier:
 
     def hear(self, shown: Picture) -> None:
         now = datetime.fromtimestamp(network().clock()).astimezone()
-        lasting = [
-            one for one in shown.alerts if one.id != NOT_TOLD and shown.now - shown.since[one.key] >= LASTING
-        ]  # fmt: skip
         quiet = self._quiet is not None and self._quiet.hold(now.time())
-        self._telling, notices = self._telling.after(lasting, shown.now, LASTING, quiet)
+        self._telling, notices = self._telling.after(shown, LASTING, quiet)
         for notice in notices:
-            for waiting in self._queues:
-                if not waiting.full():
-                    waiting.put((notice, now.isoformat("T", "seconds")))
+            for at, waiting in enumerate(self._queues):
+                try:
+                    waiting.put_nowait((notice, now.isoformat("T", "seconds")))
+                except queue.Full:
+                    self._failed[at] = f"one of the targets takes too long: more than {WAITING} messages wait"
 
     def trouble(self) -> Iterator[Alert]:
-        for name, reason in tuple(self._failed.items()):
-            yield Alert(NOT_TOLD, f"{name} was not told of an alert: {reason}", "see whether its address is right")
+        if failed := dict(self._failed):
+            yield Alert(NOT_TOLD, "; ".join(failed.values()), "see whether the target of --notify is right")
 
-    def _tell(self, target: Target, waiting: "queue.Queue[tuple[Notice, str]]", cancel: Cancel) -> None:
-        name = target.name if isinstance(target, Receiver) else target[0]
+    def _follow(self, at: int, target: Target, cancel: Cancel) -> None:
+        name, tries = (target.name, TRIES) if isinstance(target, Receiver) else (target[0], 1)
         again = Retrying(
-            stop=stop_after_attempt(TRIES),
+            stop=lambda state: cancel.is_set() or state.attempt_number >= tries,
             wait=wait_exponential(max=30),
-            sleep=lambda seconds: self._session.fleet.pause(seconds, cancel),
+            sleep=lambda seconds: self._fleet.pause(seconds, cancel),
         )
         while not cancel.is_set():
-            if waiting.empty():
-                self._session.fleet.pause(0.5, cancel)
+            if self._queues[at].empty():
+                self._fleet.pause(0.5, cancel)
                 continue
-            notice, at = waiting.get()
+            notice, when = self._queues[at].get()
             try:
-                again(partial(_tell, target, notice, at))
-                self._failed.pop(name, None)
+                again(_tell, target, notice, when)
+                self._failed.pop(at, None)
             except RetryError as error:
-                self._failed[name] = printable_line(str(error.last_attempt.exception()), 200)
+                reason = printable_line(str(error.last_attempt.exception()), 200)
+                self._failed[at] = f"{name} was not told of an alert: {reason}"
 
 
 def _tell(target: Target, notice: Notice, at: str) -> None:
@@ -93,10 +97,20 @@ def _tell(target: Target, notice: Notice, at: str) -> None:
         post = target.post(notice, at)
         network().post(post.url, post.body, post.headers)
         return
+    _run(target, json.dumps(document(notice, at)).encode())
+
+
+def _run(words: Sequence[str], told: bytes) -> None:
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
     try:
-        told = json.dumps(document(notice, at)).encode()
-        subprocess.run(target, input=told, timeout=SECONDS, check=True, stdout=subprocess.DEVNULL)
-    except subprocess.CalledProcessError as error:
-        raise OSError(f"exit code {error.returncode}") from None
-    except subprocess.TimeoutExpired:
-        raise OSError(f"it took longer than {SECONDS:.0f} s") from None
+        process = subprocess.Popen(words, stdin=pipe, stdout=null, stderr=pipe, start_new_session=True)
+    except OSError as error:
+        raise OSError(error.strerror or type(error).__name__) from None
+    with process:
+        try:
+            _, said = process.communicate(told, SECONDS)
+        except subprocess.TimeoutExpired:
+            end_with_all(process)
+            raise OSError(f"it took longer than {SECONDS:.0f} s") from None
+    if process.returncode != 0:
+        raise OSError(f"exit code {process.returncode} {last_lines(said.decode('utf-8', 'replace'), 150)}".strip())

@@ -104,7 +104,7 @@ def _told(session: Session, watching: Watching, report: Report) -> Answer:
     telling = Telling()
     while not reader_is_gone():
         shown = watching.look()
-        telling, notices = telling.after(shown.alerts, shown.now)
+        telling, notices = telling.after(shown)
         for notice in notices:
             when = datetime.fromtimestamp(network().clock()).isoformat(" ", "seconds")
             report.line(f"{when} {notice.where} {notice.alert.id}", notice.text)

@@ -91,15 +91,19 @@ def test_a_record_is_read_back_as_it_was_written():
 
 
 def test_energy_is_the_mean_power_of_all_nodes_over_what_was_answered():
-    samples = tuple(Sample(f"spark{1 + at % 2}", at, power_w=40.0 + at % 2 * 20.0) for at in range(6))
-    one = record(samples=samples, seconds=60.0)
+    samples = [Sample(f"spark{1 + at % 2}", at, power_w=40.0 + at % 2 * 20.0) for at in range(6)]
+    one = record(samples=(*samples, Sample("spark1", 7.0, power_w=0.0)), seconds=60.0, lock=LOCK_OF_TWO)
     answered = sum(one.suite.runs * point.concurrency * point.answer for point in one.suite.points)
     assert one.energy is not None
     assert one.energy["joules_per_token"] == pytest.approx(100.0 * 60.0 / answered)
     assert one.energy["joules_per_request"] == pytest.approx(one.energy["joules_per_token"] * 16)
     assert "CPU" in one.energy["left_out"]
-    assert record(samples=(*samples, Sample("spark3", 1.0)), seconds=60.0).energy is None
-    assert record(seconds=60.0).energy is None
+    assert replace(one, problems=("p",)).energy is None
+    assert replace(one, samples=tuple(samples[::2])).energy is None
+    assert replace(one, lock=None).energy is None
+
+
+LOCK_OF_TWO = {"nodes": {"spark1": {}, "spark2": {}}}
 
 
 @pytest.mark.parametrize("broken", [None, [], {}, {"kind": "sparkops-bench", "schema": 99}])

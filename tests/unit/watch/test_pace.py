@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparkops.core.watch.frame import WatchFrame
 from sparkops.core.watch.node import lost
 from support.frames import a_frame, container_line, engine_text, watched_node
 
@@ -46,9 +47,14 @@ def test_an_idle_engine_is_not_stuck():
 
 
 def test_an_api_that_does_not_answer_any_more_is_silent_one_that_loads_is_not():
-    silent = [a_frame(uptime=102.0 + 2 * n, engines={"a": engine_text("000 28", "a line")}) for n in range(4)]
-    assert watched_node(counted(100, 5), *silent).paces["a"].silent == 8
-    assert watched_node(*silent).paces["a"].silent == 0
+    def told(code: str, log: str) -> list[WatchFrame]:
+        return [a_frame(uptime=102.0 + 2 * n, engines={"a": engine_text(code, log)}) for n in range(4)]
+
+    assert watched_node(counted(100, 5), *told("000 7", "a line")).paces["a"].silent == 8
+    assert watched_node(*told("000 28", "a line")).paces["a"].silent == 6  # it takes connections, and never answered
+    assert watched_node(*told("000 7", "a line")).paces["a"].silent == 0
+    loads = told("000 28", "Loading safetensors checkpoint shards:  50% Completed | 4/8")
+    assert watched_node(*loads).paces["a"].silent == 0
 
 
 def test_speculated_tokens_that_held_are_a_share():
