@@ -118,8 +118,10 @@ def test_each_is_told_once_and_one_that_cannot_be_told_is_said(lab_with, running
     lines: list[str] = []
     threading.Thread(target=lambda: lines.extend(iter(watch.stdout.readline, "")), daemon=True).start()
 
-    def heard(path: str) -> list[tuple[dict[str, str], str]]:
-        return [(headers, body) for asked, headers, body in webhook.heard if asked == path]
+    def heard(path: str, alert: str = "link-slow") -> list[tuple[dict[str, str], str]]:
+        return [
+            (headers, body) for asked, headers, body in webhook.heard if asked == path and alert in str((headers, body))
+        ]
 
     with lab.trouble("node1", "link-100g"):
         assert until(lambda: heard("/hook") and heard("/topic") and wrote.exists() and wrote.read_text())
@@ -134,4 +136,5 @@ def test_each_is_told_once_and_one_that_cannot_be_told_is_said(lab_with, running
     assert json.loads(wrote.read_text())["alert"] == "link-slow"
     assert until(lambda: len(heard("/hook")) == 2)
     assert json.loads(heard("/hook")[1][1])["state"] == "over"
+    assert until(lambda: heard("/hook", "not-told")), "those that can be told hear of those that cannot"
     assert [line for line in lines if "secret" in line or "/broken" in line] == []
