@@ -87,7 +87,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @contextmanager
 def _opened(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> Iterator[Any]:
-    """The answer, if its status is 200."""
+    """The answer, if its status says that all went well."""
     try:
         with opener.open(request, timeout=SECONDS) as answer:
             yield answer

@@ -78,8 +78,7 @@ def test_a_real_prometheus_asks_and_its_rules_fire_and_end(lab_with, running, un
     running(server.process)
     assert until(lambda: len(server.query("sparkops_node_up == 1")) == 3)
     assert until(lambda: {one["health"] for one in server.get("targets").get("activeTargets", [])} == {"up"})
-    engines = server.query("sum by (deployment, node) (vllm:num_requests_running)")
-    assert len(engines) == 2
+    assert until(lambda: len(server.query("sum by (deployment, node) (vllm:num_requests_running)")) == 2)
     lab.serves("node1", port=8001)
     assert until(lambda: server.query("sum(sparkops_engine_generated_tokens_total) > 0"))
     with lab.trouble("node3", "link-100g"):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkops.core.watch.alerts import Alert
+from sparkops.core.watch.deployment import UNWATCHED
 from sparkops.core.watch.notice import Notice
 from sparkops.core.watch.picture import Picture
 
@@ -44,4 +45,4 @@ def _judged(alert: Alert, shown: Picture) -> bool:
     if alert.node in shown.nodes and not shown.tells(alert.node):
         return False
     about = [one for one in shown.deployments if one.name == alert.deployment]
-    return not any(one.busy or any(rank.node.problem for rank in one.ranks) for one in about)
+    return not any(one.busy or any(rank.node.problem not in ("", UNWATCHED) for rank in one.ranks) for one in about)

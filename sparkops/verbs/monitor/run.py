@@ -39,5 +39,5 @@ def _engines(stored: Stored) -> list[dict[str, Any]]:
         {"targets": [host_port(member.address, member.port)],
          "labels": {"job": "vllm", "deployment": stored.deployment, "node": member.name}}
         for member in stored.engines
-        if member.port is not None and member.role != "proxy"
+        if member.port is not None
     ]  # fmt: skip

@@ -1,18 +1,20 @@
 """Alerts for others: once each, in the shape of the receiver, none at night, and nothing of a node as markup."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import time
 
 import pytest
 
+from sparkops.core.stored import Stored
 from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.node import WatchedNode, heard
 from sparkops.core.watch.notice import Notice, QuietHours
 from sparkops.core.watch.picture import Picture, picture
 from sparkops.core.watch.receiver import receiver
 from sparkops.core.watch.telling import Telling
-from support.frames import a_frame, watched_node
+from support.frames import a_deployment, a_frame, watched_node
 
 HOSTILE = Alert(
     "engine-wedged", "2 running <script>\x1b[2J\nX-Header: 1", "`sparkops restart chat`", "spark1", "chat", grave=True
@@ -90,10 +92,15 @@ class Teller:
         self.told: list[tuple[float, str, str]] = []
 
     def look(
-        self, seconds: int, *alerts: Alert, quiet: bool = False, nodes: dict[str, WatchedNode] | None = None
+        self,
+        seconds: int,
+        *alerts: Alert,
+        quiet: bool = False,
+        nodes: dict[str, WatchedNode] | None = None,
+        deployments: Sequence[Stored] = (),
     ) -> None:
         for _ in range(seconds):
-            self.before = picture(self.now, nodes or {}, (), alerts, self.before)
+            self.before = picture(self.now, nodes or {}, deployments, alerts, self.before)
             self.telling, notices = self.telling.after(self.before, self.lasting, quiet)
             how = [(one.alert.id, "over" if one.over else "grave" if one.alert.grave else "began") for one in notices]
             self.told += [(self.now, *one) for one in how]
@@ -156,6 +163,14 @@ def test_nothing_is_over_on_a_node_that_tells_nothing():
         there = {"spark1": heard(there["spark1"], a_frame(), teller.now)}
         teller.look(1, nodes=there)
     assert {one[1:] for one in teller.told[-2:]} == {("link-slow", "over"), ("node-away", "over")}
+
+
+def test_a_deployment_of_which_only_some_nodes_are_watched_is_over_too():
+    nodes, teller = {"spark1": watched_node(a_frame())}, Teller(lasting=0.0)
+    silent = Alert("engine-silent", "", "", "spark1", "chat")
+    teller.look(1, silent, nodes=nodes, deployments=[a_deployment()])
+    teller.look(1, nodes=nodes, deployments=[a_deployment()])
+    assert [how for _, name, how in teller.told if name == silent.id] == ["began", "over"]
 
 
 def test_lines_without_a_terminal_tell_at_once():

@@ -62,6 +62,18 @@ def test_each_rule_fires_for_its_alerts_and_ends_with_them(tmp_path):
     assert checked.returncode == 0, checked.stderr + checked.stdout
 
 
+def test_a_full_page_cache_that_a_schedule_drops_is_no_alarm(tmp_path):
+    there = [{"series": series("page-cache"), "values": "1x20"},
+             {"series": 'sparkops_node_cache_schedule{node="spark1"}', "values": "1x10 0x10"}]  # fmt: skip
+    rule = next(one for one in RULES if one["alert"] == "SparkopsPageCacheFull")
+    asked = [{"eval_time": when, "alertname": rule["alert"], "exp_alerts": alerts}
+             for when, alerts in (("10m", []), ("17m", [expected(rule, "page-cache")]))]  # fmt: skip
+    written(tmp_path, "rules.yml", the_file())
+    told = {"rule_files": ["rules.yml"], "tests": [{"interval": "1m", "input_series": there, "alert_rule_test": asked}]}
+    checked = promtool("test", "rules", written(tmp_path, "test.yml", json.dumps(told)))
+    assert checked.returncode == 0, checked.stderr + checked.stdout
+
+
 def test_one_fires_when_nobody_watches(tmp_path):
     down = {
         "exp_labels": {"severity": "critical"},
