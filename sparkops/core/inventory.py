@@ -28,6 +28,7 @@ class Node:
     fabric_address: str | None = None
     fabric_pool: str | None = None
     proxy_image: str | None = None
+    proxy_metrics: bool = False
 
     @property
     def ssh(self) -> str:

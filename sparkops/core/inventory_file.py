@@ -19,7 +19,7 @@ from sparkops.core.schema import Located, fail
 
 VARS = (
     *("address", "fabric_address", "fabric_pool", "user", "port", "key_file", "become", "cache_dir", "api_port"),
-    *("recipe", "proxy_image"),
+    *("recipe", "proxy_image", "proxy_metrics"),
 )
 ALIASES = {
     "ansible_host": "address",
@@ -226,6 +226,8 @@ def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
             made[key] = schema.choice(value, path, ("none", "sudo"))
         elif key == "proxy_image":
             made[key] = _proxy_image(schema.text(value, path), value, path)
+        elif key == "proxy_metrics":
+            made[key] = schema.convert(bool, value, path)
         elif key == "fabric_pool":
             made[key] = _pool(schema.text(value, path), value, path)
         elif key == "cache_dir":

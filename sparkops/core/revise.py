@@ -91,6 +91,7 @@ def revise(
             for place in placement.places
         ),
         proxy_image=_image(proxy_image.called(placement.proxy_image), first) if placement.proxies else None,
+        proxy_metrics=True if placement.proxy_metrics else None,
         program=None if effective.recipe.starts == VLLM else " ".join(effective.recipe.starts),
     )
     return _kept(revision, effective, placement, facts) if placement.proxies else revision

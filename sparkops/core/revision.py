@@ -84,6 +84,8 @@ class Revision:
     program: str | None = None
     """What stands in place of `vllm` in the command; None if it is `vllm`."""
     without_key: Literal[True] | None = None
+    proxy_metrics: Literal[True] | None = None
+    """Whether the proxy counts for Prometheus; else None, as in revisions that know no such choice."""
     schema: int = field(default=SCHEMA)
 
     @cached_property

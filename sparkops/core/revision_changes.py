@@ -40,6 +40,8 @@ def _difference(key: str, before: Any, after: Any) -> Iterator[str]:
         yield _image(name, mapping(before), mapping(after))
     elif key == "without_key":
         yield "API key: required -> not required" if after else "API key: not required -> required"
+    elif key == "proxy_metrics":
+        yield f"proxy's metrics: {'off -> on' if after else 'on -> off'}"
     elif key in SETTINGS:
         yield from differences(mapping(before), mapping(after), f"{key}.")
     elif key == "models":

@@ -143,6 +143,11 @@ class Placement:
         return (self.proxies[0].node.proxy_image or proxy_image.DEFAULT) if self.proxies else ""
 
     @property
+    def proxy_metrics(self) -> bool:
+        """Whether the proxies count for Prometheus; the first node with a proxy decides."""
+        return bool(self.proxies) and self.proxies[0].node.proxy_metrics
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         return tuple(place.node for place in self.engines)
 

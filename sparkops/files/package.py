@@ -26,6 +26,12 @@ def node_script(name: str) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
+def page_file(name: str) -> bytes | None:
+    """A file of the page of `watch --web`; None if there is none of this name."""
+    path = PACKAGE / "data" / "web" / name
+    return path.read_bytes() if "/" not in name and path.is_file() else None
+
+
 def report_style() -> str:
     """The style sheet of a benchmark's page."""
     return (PACKAGE / "data" / "report.css").read_text(encoding="utf-8")

@@ -41,6 +41,7 @@ async def anyone(request, api_key):
 '''
 """A module that LiteLLM imports from beside its configuration (`custom_auth`)."""
 
+METRICS = {"callbacks": ["prometheus"], "require_auth_for_metrics_endpoint": False}
 REQUEST_TIMEOUT = 3600
 STREAM_TIMEOUT = 600
 
@@ -68,11 +69,16 @@ def config(revision: Revision) -> str:
     """The configuration for the servers of this revision. Keys stay in the environment."""
     servers = {one.name: api_url(one) for one in revision.engines if one.port is not None}
     key, check = ("none", "anyone") if revision.without_key else ("os.environ/VLLM_API_KEY", "check")
-    return configured([Group(revision.served, revision.served, servers, key)], f"sparkops_auth.{check}")
+    group = Group(revision.served, revision.served, servers, key)
+    return configured([group], f"sparkops_auth.{check}", metrics=bool(revision.proxy_metrics))
 
 
-def configured(groups: Iterable[Group], check: str, further: Mapping[str, Any] | None = None) -> str:
+def configured(
+    groups: Iterable[Group], check: str, further: Mapping[str, Any] | None = None, metrics: bool = False
+) -> str:
     """The configuration as JSON, which LiteLLM reads as YAML. `check` is the function that judges API keys.
+
+    `metrics`: count for Prometheus, at `/metrics/` without a key, as vLLM does; the image must have prometheus_client.
 
     `simple-shuffle`, since the published comparison of 2x-solo has `least-busy` never best. It draws anew for every
     retry and may draw the server that is down each time, so each server is also a group of its own to fall back to.
@@ -91,7 +97,7 @@ def configured(groups: Iterable[Group], check: str, further: Mapping[str, Any] |
                 "timeout": REQUEST_TIMEOUT,
                 "stream_timeout": STREAM_TIMEOUT,
             },
-            "litellm_settings": {"drop_params": True, "telemetry": False},
+            "litellm_settings": {"drop_params": True, "telemetry": False, **(METRICS if metrics else {})},
             "general_settings": {
                 "custom_auth": check,
                 # Newer versions of LiteLLM do not start without a master key, although the check is in force.

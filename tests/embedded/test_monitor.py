@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import urllib.parse
@@ -12,11 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import yaml
 
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+from support.ports import free_port
 
 
 @pytest.fixture

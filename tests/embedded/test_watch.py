@@ -12,6 +12,8 @@ import threading
 
 import pytest
 
+from support.faults import ALERTS
+
 RECIPE = "openai-gpt-oss-120b"
 
 
@@ -57,22 +59,11 @@ def test_one_look_shows_every_node_over_one_connection_and_leaves_nothing(lab_wi
     assert lab.processes() == []
 
 
-ALERTS = {
-    "link-100g": "link-slow",
-    "gpu-wedged": "gpu-clock",
-    "page-cache-full": "page-cache",
-    "memory-leaks": "memory-runs-out",
-    "cron-dead": "cache-schedule",
-    "unreachable": "node-away",
-    "garbage": "node-away",
-    "node-hangs": "node-away",
-}
-"""What `watch` says of each fault of a node on which nothing runs."""
-
-
 def test_alerts_come_with_a_fault_and_go_with_it(lab_with, told, until):
-    lab = lab_with(nodes=len(ALERTS) + 1)
+    lab = lab_with(nodes=len(ALERTS) + 2)
     faulty = dict(zip(lab.names, ALERTS, strict=False))
+    hostile = lab.names[-2]
+    lab.fault(hostile, "garbage")
     dead = next(node for node, fault in faulty.items() if fault == "cron-dead")
     lab.json("cache", "schedule", "--every", "30m", "--limit", dead)
     watch = told(lab)
@@ -80,6 +71,7 @@ def test_alerts_come_with_a_fault_and_go_with_it(lab_with, told, until):
         lab.fault(node, fault)
     for node, fault in faulty.items():
         assert until(lambda node=node, fault=fault: watch.said(f" {node} {ALERTS[fault]}:")), watch.lines
+    assert until(lambda: watch.said(f" {hostile} node-away:")), watch.lines
     for node, fault in faulty.items():
         lab.fault(node, fault, off=True)
     for node, fault in faulty.items():

@@ -74,7 +74,7 @@ NOUNS = {
     "play": {"deploy"},
     "setup": {"fleet"},
     "status": {"cache", "deploy", "fleet"},
-    "watch": {"status"},
+    "watch": {"status", "web"},
 }
 """The verbs that build on those of other nouns."""
 
@@ -106,6 +106,7 @@ LATE = {
     ("sparkops.verbs.watch.run", "sparkops.verbs.watch.app"),
     ("sparkops.verbs.watch.run", "sparkops.verbs.watch.exporter"),
     ("sparkops.verbs.watch.run", "sparkops.verbs.watch.notify"),
+    ("sparkops.verbs.watch.run", "sparkops.verbs.web.page"),
 }
 """A signal may come while modules are imported; Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control
 machine lacks; looking logs nothing; verbs without nodes start in a tenth of a second; matplotlib may be missing; most

@@ -20,3 +20,14 @@ def test_a_cluster_has_one_target_at_its_head(lab: Lab) -> None:
     lab.deploy("cluster")
     found = lab.json("monitor", "targets")["targets"]
     assert [one["targets"] for one in found[1:]] == [[f"{lab.address('node1')}:8000"]]
+
+
+def test_a_proxy_counts_and_is_a_target_where_the_inventory_says_so(lab: Lab) -> None:
+    lab.json("deploy", "--topology", "2x-solo")
+    assert not [one for one in lab.json("monitor", "targets")["targets"] if one["labels"]["job"] == "litellm"]
+    lab.write_inventory(proxy_metrics=True)
+    lab.json("deploy", "--topology", "2x-solo")
+    (proxy,) = [one for one in lab.json("monitor", "targets")["targets"] if one["labels"]["job"] == "litellm"]
+    assert proxy["targets"] == [f"{lab.address('node1')}:8000"]
+    assert proxy["labels"]["__metrics_path__"] == "/metrics/"
+    assert lab.json("deploy", "--topology", "2x-solo")["changed"] is False

@@ -16,8 +16,8 @@ from sparkops.core.watch.picture import Picture
 def document(shown: Picture) -> dict[str, Any]:
     """All that looks wrong is in it: who looks once cannot wait."""
     return {
-        "nodes": [_node(node) for node in shown.nodes.values()],
-        "deployments": [_deployment(one) for one in shown.deployments],
+        "nodes": [of_node(node) for node in shown.nodes.values()],
+        "deployments": [of_deployment(one) for one in shown.deployments],
         "alerts": [alert(one) for one in shown.found],
     }
 
@@ -33,7 +33,7 @@ def alert(one: Alert) -> dict[str, Any]:
     }
 
 
-def _node(node: WatchedNode) -> dict[str, Any]:
+def of_node(node: WatchedNode) -> dict[str, Any]:
     frame = node.frame
     told: dict[str, Any] = {"name": node.name, "problem": node.problem or None}
     if frame is None:
@@ -86,7 +86,7 @@ def owners(node: WatchedNode) -> list[dict[str, Any]]:
     ]
 
 
-def _deployment(one: WatchedDeployment) -> dict[str, Any]:
+def of_deployment(one: WatchedDeployment) -> dict[str, Any]:
     stored = one.stored
     return {
         "name": one.name,

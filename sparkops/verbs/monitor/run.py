@@ -1,5 +1,6 @@
 """The monitor verbs: texts for Prometheus and Grafana."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from sparkops.core.endpoints import host_port
@@ -30,14 +31,14 @@ def targets(options: TargetsOptions, report: Report) -> Answer:
         facts = session.what_runs(*HOW_IT_RUNS)
         here = [one.stored for one in current(facts, session.names) if one.runs]
         ours = {"targets": [host_port(*options.metrics)], "labels": {"job": "sparkops"}}
-        return session.answer({"targets": [ours, *(row for one in here for row in _engines(one))]})
+        return session.answer({"targets": [ours, *(row for one in here for row in _targets(one))]})
 
 
-def _engines(stored: Stored) -> list[dict[str, Any]]:
-    """vLLM's own metrics, which need no key."""
-    return [
-        {"targets": [host_port(member.address, member.port)],
-         "labels": {"job": "vllm", "deployment": stored.deployment, "node": member.name}}
-        for member in stored.engines
-        if member.port is not None
-    ]  # fmt: skip
+def _targets(stored: Stored) -> Iterator[dict[str, Any]]:
+    """vLLM's own metrics, which need no key, and LiteLLM's where the inventory asks for them (`proxy_metrics`)."""
+    proxies = {"job": "litellm", "__metrics_path__": "/metrics/"} if stored.data.get("proxy_metrics") is True else None
+    for member in stored.members:
+        labels = proxies if member.role == "proxy" else {"job": "vllm"}
+        if labels and member.port is not None:
+            about = {"deployment": stored.deployment, "node": member.name}
+            yield {"targets": [host_port(member.address, member.port)], "labels": {**labels, **about}}

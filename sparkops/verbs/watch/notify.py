@@ -44,6 +44,8 @@ Waiting = queue.Queue[tuple[Notice, str]]
 class Notifier:
     """Tells each target once of what lasts, and once when it is over; in quiet hours nothing."""
 
+    looks = True
+
     def __init__(self, session: Session, targets: Sequence[Target], quiet: QuietHours | None) -> None:
         self._fleet, self._quiet = session.fleet, quiet
         self._telling = Telling()

@@ -2,9 +2,40 @@
 
 from dataclasses import dataclass
 
+from sparkops.core.endpoints import host_port
 from sparkops.core.target import Target
 from sparkops.core.watch.notice import QuietHours
 from sparkops.core.watch.receiver import Receiver
+
+LOCAL = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True)
+class WebOptions:
+    """The page: where it listens, the files of its TLS, or the address of the proxy that speaks TLS (`behind`).
+
+    `keep`: charts of a day, kept on this disk. `allow_changes`: buttons that change deployments.
+    """
+
+    listen: tuple[str, int] = ("127.0.0.1", 8799)
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    behind: str | None = None
+    keep: bool = False
+    allow_changes: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.listen[0] in LOCAL
+
+    def origins(self, port: int) -> list[str]:
+        """Addresses of the page as a browser names them, the one to open first."""
+        if self.behind:
+            return [self.behind.rstrip("/").lower()]
+        scheme = "https" if self.tls_cert else "http"
+        names = dict.fromkeys((self.listen[0].lower(), *(["localhost"] if self.is_local else [])))
+        return [f"{scheme}://{host_port(one, port)}" for one in names]
 
 
 @dataclass(frozen=True)
@@ -21,3 +52,4 @@ class WatchOptions:
     metrics: tuple[str, int] | None = None
     notify: tuple[Receiver | tuple[str, ...], ...] = ()
     quiet_hours: QuietHours | None = None
+    web: WebOptions | None = None

@@ -36,9 +36,9 @@ def watch(options: WatchOptions, report: Report) -> Answer:
         try:
             if options.once:
                 return _once(session, now)
-            if _on_terminal():
+            if _on_terminal() and options.web is None:
                 return _screen(now)
-            return _told(session, now, report)
+            return _told(session, now, options, report)
         except KeyboardInterrupt:
             return Answer({}, exit_code=Interrupted.exit_code)
 
@@ -58,6 +58,10 @@ def _listeners(session: Session, options: WatchOptions, stack: ExitStack) -> Ite
 
         yield stack.enter_context(exporter(*options.metrics))
         session.report.note(f"metrics: http://{host_port(*options.metrics)}/metrics")
+    if options.web:
+        from sparkops.verbs.web.page import page  # noqa: PLC0415  imports a server
+
+        yield stack.enter_context(page(options.web, session))
     if options.notify and not options.once:
         from sparkops.verbs.watch.notify import Notifier  # noqa: PLC0415
 
@@ -95,7 +99,7 @@ def _once(session: Session, watching: Watching) -> Answer:
     return Answer({**document(shown), "unreachable": away.reasons}, error=away.error)
 
 
-def _told(session: Session, watching: Watching, report: Report) -> Answer:
+def _told(session: Session, watching: Watching, options: WatchOptions, report: Report) -> Answer:
     """A line for each alert that comes or goes, until nobody reads them."""
     count = len(session.names)
     report.note(
@@ -103,7 +107,7 @@ def _told(session: Session, watching: Watching, report: Report) -> Answer:
     )
     telling = Telling()
     while not reader_is_gone():
-        shown = watching.look()
+        shown = watching.look(seldom=options.web is not None)
         telling, notices = telling.after(shown)
         for notice in notices:
             when = datetime.fromtimestamp(network().clock()).isoformat(" ", "seconds")

@@ -21,7 +21,10 @@ LOOK = 0.5
 
 
 class PictureListener(Protocol):
-    """Somebody elsewhere who is told what is seen."""
+    """Somebody elsewhere who is told what is seen; `looks`: now."""
+
+    @property
+    def looks(self) -> bool: ...
 
     def hear(self, shown: Picture) -> None: ...
 
@@ -48,7 +51,7 @@ class Watching:
     def look(self, seldom: bool = False) -> Picture:
         """The picture after all that came since the last look; with `seldom` nodes tell less often from now on, unless
         somebody else listens."""
-        self._streams.seldom(seldom and not self._listeners)
+        self._streams.seldom(seldom and not any(one.looks for one in self._listeners))
         now, news = self._session.fleet.now(), self._streams.news()
         if news.facts:
             self._facts |= news.facts

@@ -4,6 +4,7 @@ LiteLLM's configuration among them: every server shares the served name, and is 
 """
 
 import inspect
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -94,3 +95,12 @@ def test_every_builder_is_called() -> None:
 
 def test_clients_see_the_served_name_only() -> None:
     assert "models=[SERVED]" in proxy.AUTH, "the first entry of the configuration's list of models"
+
+
+def test_the_proxy_counts_for_prometheus_only_where_it_is_asked_to() -> None:
+    without, counts = (
+        json.loads(proxy.config(replace(NAMES["SOLO"], proxy_metrics=told)))["litellm_settings"]
+        for told in (None, True)
+    )
+    assert "callbacks" not in without
+    assert (counts["callbacks"], counts["require_auth_for_metrics_endpoint"]) == (["prometheus"], False)

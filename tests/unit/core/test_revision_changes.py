@@ -41,6 +41,7 @@ def test_images_mounts_and_keys_have_words_and_settings_their_names() -> None:
         "mounts": ["~/b:/b", "~/c:/c"],
         "args": {"max-model-len": 8192, "compilation-config": {"mode": 0}},
         "without_key": True,
+        "proxy_metrics": True,
         "model_revision": "abc",
         "models": {"org/draft": "beef"},
     }
@@ -54,6 +55,7 @@ def test_images_mounts_and_keys_have_words_and_settings_their_names() -> None:
         "mount removed: ~/a:/a",
         "mount added: ~/c:/c",
         "proxy image: none -> litellm:2",
+        "proxy's metrics: off -> on",
         "API key: required -> not required",
     )
     assert in_words(new, new) == ()
