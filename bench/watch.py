@@ -2,13 +2,14 @@
 
     python bench/watch.py --nodes 2 16 64
 
-Runs the live screen on a terminal of 80 x 24 and reads CPU seconds from /proc. A node's are those of the loop and of
-all that it ran; its `docker` and `nvidia-smi` are emulated, and the real ones take longer. All nodes run on this
-machine, so wall times say nothing; CPU seconds do. Linux only.
+Runs the live screen on a terminal of 80 x 24, then the page with one client, and reads CPU seconds from /proc.
+A node's are those of the loop and of all that it ran; its `docker` and `nvidia-smi` are emulated, and the real ones
+take longer. All nodes run on this machine, so wall times say nothing; CPU seconds do. Linux only.
 """
 
 import argparse
 import fcntl
+import http.client
 import os
 import pty
 import struct
@@ -18,9 +19,16 @@ import tempfile
 import termios
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 SPARKOPS = (sys.executable, "-m", "sparkops")
+WATCH = (*SPARKOPS, "-i", "lab", "watch")
+Shown = tuple[int, list[int]]
+"""The process of a watch, and the sizes of what it has shown."""
 TICK = os.sysconf("SC_CLK_TCK")
 WARM = 15.0
 """Seconds in which all streams begin."""
@@ -33,51 +41,83 @@ def main() -> None:
     told = parser.parse_args()
     os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     print(
-        "| nodes | of one core: watch | a node's loop | bytes to the terminal a second |", "|---|---|---|---|", sep="\n"
+        "| nodes | shown | of one core: watch | a node's loop | bytes shown a second |",
+        "|---|---|---|---|---|",
+        sep="\n",
     )
     for nodes in told.nodes:
         with tempfile.TemporaryDirectory(prefix="watch-") as scratch:
             os.environ |= {"SPARKOPS_LAB_DIR": f"{scratch}/lab", "XDG_STATE_HOME": f"{scratch}/state"}
             lab("up", "--nodes", str(nodes), "--ray", "emulated")
             try:
-                viewer, node, drawn = measured(Path(scratch) / "lab", told.seconds)
+                for shown in (screen, page):
+                    viewer, node, size = measured(Path(scratch) / "lab", told.seconds, shown)
+                    print(f"| {nodes} | {shown.__name__} | {viewer:.1%} | {node:.1%} | {size:.0f} |", flush=True)
             finally:
                 lab("down")
-        print(f"| {nodes} | {viewer:.1%} | {node:.1%} | {drawn:.0f} |", flush=True)
 
 
 def lab(*words: str) -> None:
     subprocess.run([*SPARKOPS, "lab", *words], check=True, stdout=subprocess.DEVNULL)
 
 
-def measured(directory: Path, seconds: float) -> tuple[float, float, float]:
-    """Share of a core that the viewer and the first node's loop take, and bytes a second to the terminal."""
+def measured(directory: Path, seconds: float, shown: Callable[[], AbstractContextManager[Shown]]) -> list[float]:
+    """Share of a core that the viewer and the first node's loop take, and bytes a second that are shown."""
+    with shown() as (process, sizes):
+        time.sleep(WARM)
+        loops = on_node(directory / "nodes" / "node1")
+        start, before = time.monotonic(), (spent([process]), spent(loops), sum(sizes))
+        time.sleep(seconds)
+        lasted, after = time.monotonic() - start, (spent([process]), spent(loops), sum(sizes))
+    return [(now - then) / lasted for then, now in zip(before, after, strict=True)]
+
+
+@contextmanager
+def screen() -> Iterator[Shown]:
+    """A terminal of 80 x 24."""
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    words = [*SPARKOPS, "-i", "lab", "watch"]
     environment = os.environ | {"TERM": "xterm-256color"}
-    process = subprocess.Popen(words, stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True)
+    process = subprocess.Popen(WATCH, stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True)
     os.close(inner)
-    drawn: list[int] = []
-    threading.Thread(target=read, args=(terminal, drawn), daemon=True).start()
-    time.sleep(WARM)
-    loops = on_node(directory / "nodes" / "node1")
-    before, bytes_before, start = spent([process.pid]), sum(drawn), time.monotonic()
-    nodes_before = spent(loops)
-    time.sleep(seconds)
-    lasted = time.monotonic() - start
-    viewer, node = spent([process.pid]) - before, spent(loops) - nodes_before
-    process.terminate()
-    process.wait(30)
-    return viewer / lasted, node / lasted, (sum(drawn) - bytes_before) / lasted
+    with ended(process):
+        yield process.pid, sizes_of(lambda: os.read(terminal, 65536))
 
 
-def read(terminal: int, drawn: list[int]) -> None:
+@contextmanager
+def page() -> Iterator[Shown]:
+    """A page, and a client that follows it as a browser does."""
+    process = subprocess.Popen([*WATCH, "--web"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    with ended(process):
+        link = urlsplit(next(word for line in process.stderr or () for word in line.split() if "token=" in word))
+        client = http.client.HTTPConnection(link.netloc, timeout=60)
+        client.request("GET", f"/?{link.query}")
+        entered = client.getresponse()
+        entered.read()
+        client.request("GET", "/api/events", headers={"Cookie": (entered.getheader("Set-Cookie") or "").split(";")[0]})
+        yield process.pid, sizes_of(client.getresponse().readline)
+
+
+@contextmanager
+def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
     try:
-        while data := os.read(terminal, 65536):
-            drawn.append(len(data))
-    except OSError:  # the other side was closed
-        return
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def sizes_of(read: Callable[[], bytes]) -> list[int]:
+    """The sizes of what a thread reads, until the other side ends."""
+    sizes: list[int] = []
+
+    def follow() -> None:
+        with suppress(OSError, http.client.HTTPException):
+            while data := read():
+                sizes.append(len(data))
+
+    threading.Thread(target=follow, daemon=True).start()
+    return sizes
 
 
 def on_node(directory: Path) -> list[int]:

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from support import models, serving
+from support.browser import chromium, holds, kept, opened, violations
+from support.web import Screens, problems, watch_web
 
 NODES = ("node1", "node2")
 BOOT = "/proc/sys/kernel/random/boot_id"
@@ -116,6 +118,23 @@ def test_watch_counts_what_real_vllm_counts(lab):
     assert (shown["state"], shown["requests"]["done"], shown["requests"]["failed"]) == ("serving", done + 1, 0)
     assert shown["kv_cache"] is not None
     assert {rank["role"]: rank["health"] for rank in shown["ranks"]}["head"] == "200"
+
+
+def test_the_page_shows_real_engines_and_one_that_falls_silent(lab, eventually):
+    lab.deploy("cluster")
+    head = lab.one("node1", "head")
+    with chromium() as browser, watch_web(lab) as web, opened(browser, web.links[-1]) as page:
+        screens = Screens(web, page)
+        assert eventually(lambda: page.locator("#deployments .value.good").count() == 1)
+        page.get_by_role("button", name=f"log of {head}").click()
+        assert holds(page, "document.getElementById('log').textContent.includes('vLLM')")
+        lab.on("node1", "docker", "pause", head)
+        assert eventually(lambda: screens.show("node1", "engine-silent")), problems(page)
+        kept(page, "real-engines")
+        lab.on("node1", "docker", "unpause", head)
+        assert eventually(lambda: screens.end("node1", "engine-silent")), problems(page)
+        assert violations(page) == []
+    assert lab.serves()
 
 
 def counted(lab: Any, node: str, name: str) -> int:
