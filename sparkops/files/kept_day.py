@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +13,7 @@ DAY, MINUTE = 86_400, 60
 
 
 class KeptDay:
-    """Asked by the thread that looks and by those of the page."""
+    """Asked by the thread that looks and by those that answer the page."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -21,37 +21,48 @@ class KeptDay:
         self.problem = ""
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._file = sqlite3.connect(path, timeout=1, check_same_thread=False, isolation_level=None)
             path.chmod(0o600)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = NORMAL")
             table = "(name TEXT, minute INTEGER, told TEXT, PRIMARY KEY (name, minute)) WITHOUT ROWID"
             self._file.execute(f"CREATE TABLE IF NOT EXISTS points {table}")
         except (OSError, sqlite3.Error) as error:
-            raise UsageError(f"{path}: {error}", hint="remove the file, or watch without --keep") from None
+            raise UsageError(
+                f"{path}: {error}", hint="remove the files that begin with this name, or watch without --keep"
+            ) from None
 
     def add(self, name: str, now: float, values: Mapping[str, float]) -> None:
         """Count these values in; the mean of a minute is written when the next one begins."""
         minute = int(now) // MINUTE * MINUTE
         before, sums = self._sums.get(name, (minute, {}))
         if minute != before:
-            self._write(name, before, {key: round(sum(told) / len(told), 3) for key, told in sums.items()})
+            self._write(name, before, sums)
             sums = {}
         for key, value in values.items():
             sums.setdefault(key, []).append(value)
         self._sums[name] = minute, sums
 
-    def of(self, name: str, now: float) -> dict[str, object]:
-        """The last day, for JSON."""
-        rows = self._rows(name, int(now) - DAY)
-        names = sorted({key for _, told in rows for key in told})
-        return {"times": [at for at, _ in rows], "values": {key: [told.get(key) for _, told in rows] for key in names}}
+    def points(self, name: str, since: float, until: float) -> list[tuple[float, dict[str, float]]]:
+        """What was kept from `since` to `until`; nothing if the file cannot be read."""
+        wanted = "SELECT minute, told FROM points WHERE name = ? AND minute >= ? AND minute < ?"
+        try:
+            with self._lock, closing(self._file.cursor()) as cursor:
+                rows = cursor.execute(wanted, (name, int(since), int(until)))
+                return [(float(minute), json.loads(told)) for minute, told in rows]
+        except (sqlite3.Error, ValueError) as error:
+            self.problem = f"the charts of a day cannot be read: {error}"
+            return []
 
     def close(self) -> None:
+        """Keep what the minute that runs has so far."""
+        for name, (minute, sums) in self._sums.items():
+            self._write(name, minute, sums)
         with self._lock:
             self._file.close()
 
-    def _write(self, name: str, minute: int, told: Mapping[str, float]) -> None:
+    def _write(self, name: str, minute: int, sums: Mapping[str, Sequence[float]]) -> None:
+        told = {key: round(sum(values) / len(values), 3) for key, values in sums.items()}
         try:
             with self._lock, closing(self._file.cursor()) as cursor:
                 cursor.execute("INSERT OR REPLACE INTO points VALUES (?, ?, ?)", (name, minute, json.dumps(told)))
@@ -59,8 +70,3 @@ class KeptDay:
             self.problem = ""
         except sqlite3.Error as error:  # the disk may be full; what is watched goes on
             self.problem = f"the charts of a day cannot be kept: {error}"
-
-    def _rows(self, name: str, since: int) -> list[tuple[int, dict[str, float]]]:
-        with self._lock, closing(self._file.cursor()) as cursor:
-            found = cursor.execute("SELECT minute, told FROM points WHERE name = ? AND minute >= ?", (name, since))
-            return [(int(minute), json.loads(told)) for minute, told in found]

@@ -28,8 +28,8 @@ def node_script(name: str) -> str:
 
 def page_file(name: str) -> bytes | None:
     """A file of the page of `watch --web`; None if there is none of this name."""
-    path = PACKAGE / "data" / "web" / name
-    return path.read_bytes() if "/" not in name and path.is_file() else None
+    files = {path.name: path for path in (PACKAGE / "data" / "web").iterdir()}
+    return files[name].read_bytes() if name in files else None
 
 
 def report_style() -> str:

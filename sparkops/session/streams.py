@@ -24,6 +24,9 @@ AGAIN, SELDOM = 1.0, 10.0
 LOG_LINES, LONGEST_LINE = 500, 2000
 """Of a log that is shown as it grows: lines that are kept, and bytes of each."""
 
+LOG_AGAIN = 5.0
+"""Seconds after the end of a log until it is looked for again."""
+
 UNSEEN = 30.0
 """Seconds between two frames of a node while nobody looks."""
 
@@ -162,6 +165,7 @@ class LogTail:
         self.about = (node, container)
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
         self._rest = b""
+        self._begins = True
         self._cancel = session.fleet.cancel()
         session.fleet.beside({f"{node} {container}": partial(self._follow, session)}, self._cancel)
 
@@ -174,13 +178,21 @@ class LogTail:
 
     def _follow(self, session: Session, cancel: Cancel) -> None:
         node, container = self.about
-        try:
-            session.follow(node, scripts.follow(container, LOG_LINES), self._take, cancel)
-            self._lines.append("(the log ends here)")
-        except NodeLost as lost:
-            self._lines.append(f"({lost.reason})")
+        while not cancel.is_set():
+            self._begins = True
+            try:
+                session.follow(node, scripts.follow(container, LOG_LINES), self._take, cancel)
+                end = "(the log ends here)"
+            except NodeLost as lost:
+                end = f"({lost.reason})"
+            if end not in list(self._lines)[-1:]:
+                self._lines.append(end)
+            session.fleet.pause(LOG_AGAIN, cancel)  # the container may start again
 
     def _take(self, data: bytes) -> None:
+        if self._begins:
+            self._begins = False
+            self._lines.clear()
         *whole, rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
         self._rest = rest[-LONGEST_LINE:]
         self._lines.extend(

@@ -120,19 +120,19 @@ def test_watch_counts_what_real_vllm_counts(lab):
     assert {rank["role"]: rank["health"] for rank in shown["ranks"]}["head"] == "200"
 
 
-def test_the_page_shows_real_engines_and_one_that_falls_silent(lab, eventually):
+def test_the_page_shows_real_engines_and_one_that_is_paused(lab, eventually):
     lab.deploy("cluster")
-    head = lab.one("node1", "head")
+    name, head = "openai-gpt-oss-120b", lab.one("node1", "head")
     with chromium() as browser, watch_web(lab) as web, opened(browser, web.links[-1]) as page:
         screens = Screens(web, page)
         assert eventually(lambda: page.locator("#deployments .value.good").count() == 1)
         page.get_by_role("button", name=f"log of {head}").click()
         assert holds(page, "document.getElementById('log').textContent.includes('vLLM')")
         lab.on("node1", "docker", "pause", head)
-        assert eventually(lambda: screens.show("node1", "engine-silent")), problems(page)
+        assert eventually(lambda: screens.show(name, "deployment-failed")), problems(page)
         kept(page, "real-engines")
         lab.on("node1", "docker", "unpause", head)
-        assert eventually(lambda: screens.end("node1", "engine-silent")), problems(page)
+        assert eventually(lambda: screens.end(name, "deployment-failed")), problems(page)
         assert violations(page) == []
     assert lab.serves()
 

@@ -57,6 +57,7 @@ def violations(page: Any) -> list[str]:
 
 def kept(page: Any, name: str) -> None:
     SCREENS.mkdir(parents=True, exist_ok=True)
+    page.evaluate("scrollTo(0, 0)")
     page.screenshot(path=SCREENS / f"{name}.png", full_page=True)
 
 

@@ -1,15 +1,14 @@
 """The page of `watch --web` without nodes: pictures that a test makes, served as `watch` serves them."""
 
 import secrets
-import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import uvicorn
-
 from sparkops.core.watch.door import Door
 from sparkops.core.watch.picture import Picture
+from sparkops.verbs.watch.options import WebOptions
 from sparkops.verbs.web import page as product
 from sparkops.verbs.web.commands import PageCommands
 from sparkops.verbs.web.history import PageHistory
@@ -26,6 +25,7 @@ class Served:
     history: PageHistory = field(default_factory=PageHistory)
     links: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
     @property
     def origin(self) -> str:
@@ -35,23 +35,18 @@ class Served:
     def link(self) -> str:
         return f"{self.origin}/?token={self.links[-1]}"
 
-    def show(self, shown: Picture, clock: float = 1.7e9) -> None:
+    def show(self, shown: Picture, clock: float | None = None) -> None:
         self.hub.show(shown)
-        self.history.add(shown, clock)
+        self.history.add(shown, clock or time.time())
 
 
 @contextmanager
 def served(changes: bool = False, every: float = 0.05) -> Iterator[Served]:
-    listening = product._listening("127.0.0.1", 0)
-    made = Served(listening.getsockname()[1], links=[secrets.token_urlsafe(8)])
-    door = Door(frozenset([made.origin]), made.links[0])
-    site = Site(
-        door, made.hub, made.history, PageCommands("sparkops", changes), lambda *_: made.log, made.links.append, every
-    )
-    config = uvicorn.Config(site.app, log_config=None, timeout_graceful_shutdown=1, lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    yield made
-    site.ended = server.should_exit = True
-    thread.join(10)
+    with product.listening_at("127.0.0.1", 0) as listening:
+        made = Served(listening.getsockname()[1], links=[secrets.token_urlsafe(8)])
+        door, commands = Door(frozenset([made.origin]), made.links[0]), PageCommands("sparkops", changes)
+        said = made.links.append, made.failed.append
+        site = Site(door, made.hub, made.history, commands, lambda *_: made.log, *said, every)
+        with product.served(site, listening, WebOptions()):
+            yield made
+    assert made.failed == []

@@ -1,6 +1,6 @@
 // Answers of other commands: cables, checks, benchmarks.
 
-import { cabling } from "./cabling.js";
+import { cabling, speedOf } from "./cabling.js";
 import { advice } from "./cards.js";
 import { asked, by, copied, make } from "./dom.js";
 
@@ -12,6 +12,7 @@ function table(heads, rows) {
 
 const code = (text) => make("code", { text });
 const gbits = (mbps) => (mbps ? `${mbps / 1000} Gb/s` : "–");
+const clock = (seconds) => new Date(Date.now() - seconds * 1000).toTimeString().slice(0, 8);
 
 const DRAW = {
   preflight(told) {
@@ -26,13 +27,15 @@ const DRAW = {
   },
   fabric(told) {
     const { kind, order = [], segments = [], ports = [] } = told.fabric ?? {};
-    const form = make("p", { text: `${kind ?? "unknown"}${order.length ? `: ${order.join(" – ")}` : ""}` });
+    const form = make("p", { text: kind ?? "unknown" });
+    const speeds = speedOf(ports);
     const rows = segments.map((one) => [one.switch ? "switch" : "cable", one.ends.map((end) => `${end.node} ${end.port}`).join(one.switch ? ", " : " – "),
-      gbits(one.speed_mbps), one.heard ? "seen" : "by subnet only"]);
+      [...new Set(one.ends.map((end) => gbits(speeds(end) ?? one.speed_mbps)))].join(", "), one.heard ? "both ends were seen" : "the subnets fit"]);
     const at = new Set(segments.flatMap((one) => one.ends.map((end) => `${end.node} ${end.port}`)));
-    const loose = ports.filter((port) => !at.has(`${port.node} ${port.port}`)).map((port) => ["port", `${port.node} ${port.port}`, gbits(port.speed_mbps), port.up ? "up, leads nowhere" : "down"]);
+    const loose = ports.filter((port) => port.up && !at.has(`${port.node} ${port.port}`)).map((port) => ["port", `${port.node} ${port.port}`, gbits(port.speed_mbps), "leads nowhere"]);
     const drawing = told.fabric ? cabling(told.fabric) : null;
-    return [form, ...(drawing ? [drawing] : []), table(["what", "between", "speed", "how it is known"], [...rows, ...loose])];
+    const key = make("p", { class: "soft", text: "whole line: 200 Gb/s; dashed: slower; dotted: unknown" });
+    return [form, ...(drawing ? [drawing, key] : []), table(["what", "between", "speed", "how it is known"], [...rows, ...loose])];
   },
   benchmarks(told, command) {
     const rows = (told.records ?? []).map((one) => [code(one.id), `${one.label}${one.lab ? " (lab)" : ""}`, one.model, one.suite, one.state, copied(`${command} bench show ${one.id}`)]);
@@ -50,7 +53,7 @@ export async function section(name, command, anew = false) {
     const { error } = told.document;
     const wrong = error ? [make("p", { class: "bad", text: `${error.message}${error.hint ? `; ${error.hint}` : ""}` })] : [];
     const drawn = error && !told.document.nodes ? [] : DRAW[name](told.document, command);
-    box.replaceChildren(make("div", { class: "row" }, copied(told.command), make("span", { class: "soft", text: `${told.age} s ago` }),
+    box.replaceChildren(make("div", { class: "row" }, copied(told.command), make("span", { class: "soft", text: `asked at ${clock(told.age)}` }),
       make("button", { type: "button", text: "ask again", "aria-label": `ask again: ${name}`, onclick: () => section(name, command, true) })), ...wrong, ...drawn);
   } catch (error) {
     box.replaceChildren(make("p", { class: "bad", text: `not answered: ${error.message}` }));

@@ -32,8 +32,14 @@ function box([x, y], text, look) {
   return group;
 }
 
+// The speed of the port at an end, in Mb/s.
+export const speedOf = (ports) => {
+  const found = new Map(ports.map((port) => [`${port.node} ${port.port}`, port.speed_mbps]));
+  return (end) => found.get(`${end.node} ${end.port}`);
+};
+
 // At most so many nodes can be told apart in a drawing; the table has all.
-export const MOST = 16;
+const MOST = 16;
 
 export function cabling({ order, ports, segments }) {
   const names = [...new Set([...order, ...ports.map((port) => port.node)])];
@@ -42,11 +48,11 @@ export function cabling({ order, ports, segments }) {
   const at = places(names, height), middle = [WIDTH / 2, height / 2];
   const label = segments.map((one) => one.ends.map((end) => `${end.node} ${end.port}`).join(" to ")).join("; ");
   const made = draw("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "cabling", role: "img", "aria-label": `cabling: ${label || "nothing is connected"}` });
-  const twice = new Map();
+  const twice = new Map(), speeds = speedOf(ports);
   for (const one of segments) {
     const title = `${one.ends.map((end) => `${end.node} ${end.port}`).join(" – ")}: ${one.speed_mbps ? `${one.speed_mbps / 1000} Gb/s` : "speed unknown"}`;
     if (one.switch) {
-      for (const end of one.ends) made.append(line(at.get(end.node), middle, one.speed_mbps, title));
+      for (const end of one.ends) made.append(line(at.get(end.node), middle, speeds(end) ?? one.speed_mbps, `${end.node} ${end.port}`));
       continue;
     }
     const [from, to] = one.ends.map((end) => at.get(end.node));

@@ -11,7 +11,7 @@ export function make(tag, options = {}, ...children) {
     else if (value !== null && value !== undefined) made.setAttribute(name, value);
   }
   if (made.does) made.addEventListener("click", (event) => event.currentTarget.does(event));
-  made.append(...children.filter((child) => child !== null && child !== undefined));
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
@@ -35,10 +35,21 @@ function patch(old, made) {
   patchAll(old, [...made.childNodes]);
 }
 
+// Children with a `data-key` are matched by it, so that nobody presses the button of a card that took another's place.
 export function patchAll(box, children) {
-  const before = [...box.childNodes];
-  children.forEach((child, at) => (at < before.length ? patch(before[at], child) : box.append(child)));
-  before.slice(children.length).forEach((child) => child.remove());
+  const key = (node) => node.dataset?.key;
+  const wanted = new Set(children.map(key));
+  for (const old of [...box.childNodes]) if (key(old) !== undefined && !wanted.has(key(old))) old.remove();
+  children.forEach((child, at) => {
+    const there = box.childNodes[at] ?? null;
+    const same = key(child) === undefined ? there : [...box.childNodes].find((old) => key(old) === key(child));
+    if (!same || key(same) !== key(child)) box.insertBefore(child, there);
+    else {
+      if (same !== there) box.insertBefore(same, there);
+      patch(same, child);
+    }
+  });
+  [...box.childNodes].slice(children.length).forEach((child) => child.remove());
 }
 
 export const gib = (kib) => `${(kib / 1048576).toFixed(1)} GiB`;

@@ -101,7 +101,7 @@ def watch(context: click.Context, /, **given: Any) -> WatchOptions:
     if given["once"] and (typed or given["web"]):
         raise click.UsageError("--web, --metrics and --notify need a watch that goes on, not --once", context)
     if given["quiet_hours"] and not given["notify"]:
-        raise click.UsageError("--quiet-hours is about --notify", context)
+        raise click.UsageError("--quiet-hours needs --notify", context)
     if not FASTEST <= given["every"] <= SLOWEST:
         raise click.BadParameter(f"from {FASTEST:g}s to {SLOWEST:g}s", context, param_hint="'--every'")
     web = _web(context, given)
@@ -116,13 +116,15 @@ def _web(context: click.Context, given: dict[str, Any]) -> WebOptions | None:
     told = {name: value for name in PAGE if (value := given.pop(name))}
     if not given.pop("web"):
         if told:
-            raise click.UsageError(f"--{next(iter(told)).replace('_', '-')} is about --web", context)
+            raise click.UsageError(f"--{next(iter(told)).replace('_', '-')} needs --web", context)
         return None
     options = WebOptions(**told)
     if bool(options.tls_cert) != bool(options.tls_key):
         raise click.UsageError("--tls-cert and --tls-key need each other", context)
     if options.behind and not re.fullmatch(r"https://[\w.-]+(:\d{1,5})?/?", options.behind):
-        raise click.BadParameter("an address such as https://sparks.example", context, param_hint="'--behind'")
+        raise click.BadParameter(
+            "an address with TLS, such as https://sparks.example", context, param_hint="'--behind'"
+        )
     if not options.is_local and not (options.tls_cert or options.behind):
         hint = "give --tls-cert and --tls-key, or --behind URL of a proxy with TLS"
         raise click.UsageError(f"--listen {options.listen[0]}: others would read the page without TLS; {hint}", context)

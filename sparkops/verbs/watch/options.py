@@ -1,13 +1,15 @@
 """Options of `watch`."""
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from sparkops.core.endpoints import host_port
 from sparkops.core.target import Target
 from sparkops.core.watch.notice import QuietHours
 from sparkops.core.watch.receiver import Receiver
 
-LOCAL = ("127.0.0.1", "::1", "localhost")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+"""Browsers leave them out of an origin."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +29,26 @@ class WebOptions:
     @property
     def is_local(self) -> bool:
         """Whether only this machine reaches it."""
-        return self.listen[0] in LOCAL
+        try:
+            return ip_address(self.listen[0]).is_loopback
+        except ValueError:
+            return self.listen[0] == "localhost"
 
     def origins(self, port: int) -> list[str]:
         """Addresses of the page as a browser names them, the one to open first."""
         if self.behind:
-            return [self.behind.rstrip("/").lower()]
+            return [self.behind.rstrip("/").lower().removesuffix(":443")]
         scheme = "https" if self.tls_cert else "http"
-        names = dict.fromkeys((self.listen[0].lower(), *(["localhost"] if self.is_local else [])))
-        return [f"{scheme}://{host_port(one, port)}" for one in names]
+        names = dict.fromkeys((_host(self.listen[0]), *(["localhost"] if self.is_local else [])))
+        return [f"{scheme}://{host_port(one, None if port == DEFAULT_PORTS[scheme] else port)}" for one in names]
+
+
+def _host(listen: str) -> str:
+    """As a browser writes it: an IPv6 address is shortened."""
+    try:
+        return str(ip_address(listen))
+    except ValueError:
+        return listen.lower()
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def _listeners(session: Session, options: WatchOptions, stack: ExitStack) -> Ite
     if options.web:
         from sparkops.verbs.web.page import page  # noqa: PLC0415  imports a server
 
-        yield stack.enter_context(page(options.web, session))
+        yield stack.enter_context(page(options.web, session, options.where.become_password))
     if options.notify and not options.once:
         from sparkops.verbs.watch.notify import Notifier  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from sparkops.core.watch.picture import Picture
 
 
 class PageHub:
-    """One thread shows pictures, those of the page's clients ask. Nothing is written as JSON that nobody asks for."""
+    """One thread shows pictures, another asks. Nothing is written as JSON that nobody asks for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ UNASKED = 30.0
 
 
 class Logs:
-    """Asked by the threads of the page."""
+    """Asked by threads of the page; `end_unasked` is to be called now and then."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -27,8 +27,8 @@ class Logs:
             known = about in self._tails
             tail = self._tails.pop(about)[1] if known else LogTail(self._session, node, container)
             self._tails[about] = now, tail  # the one that was asked for last stands last
-            self._end_unasked(now)
-            return tail.lines
+        self.end_unasked()
+        return tail.lines
 
     def close(self) -> None:
         with self._lock:
@@ -36,8 +36,10 @@ class Logs:
                 tail.close()
             self._tails.clear()
 
-    def _end_unasked(self, now: float) -> None:
-        for about, (asked, tail) in list(self._tails.items()):
-            if len(self._tails) > MOST or now - asked > UNASKED:
-                del self._tails[about]
-                tail.close()
+    def end_unasked(self) -> None:
+        now = self._session.fleet.now()
+        with self._lock:
+            for about, (asked, tail) in list(self._tails.items()):
+                if len(self._tails) > MOST or now - asked > UNASKED:
+                    del self._tails[about]
+                    tail.close()

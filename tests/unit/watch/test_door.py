@@ -8,7 +8,7 @@ ORIGIN, HOST = "http://127.0.0.1:8799", "127.0.0.1:8799"
 
 
 def door() -> Door:
-    return Door(frozenset({ORIGIN, "http://localhost:8799"}), "token-1", {"session-1"})
+    return Door(frozenset({ORIGIN, "http://localhost:8799"}), "token-1", sessions={"session-1"})
 
 
 def asked(method="GET", path="/api/events", token="", cookie="session-1", **headers: str) -> Asked:

@@ -18,7 +18,7 @@ from sparkops.verbs.watch import show
 from sparkops.verbs.watch.chart import PLAIN
 from sparkops.verbs.watch.page import drawn, rows_of
 from sparkops.verbs.watch.view import PAGES, View
-from sparkops.verbs.web.history import PageHistory
+from sparkops.verbs.web.history import HOUR, PageHistory
 from sparkops.verbs.web.hub import PageHub
 from support.exporter import answer
 from support.frames import HASH, a_deployment, container_line, engine_text, frame_text, watched_node
@@ -111,6 +111,6 @@ def test_every_screen_and_document_survives_odd_numbers(texts):
         hub.show(picture_of)
         history.add(picture_of, 1.0)
         assert json.loads(hub.since(0)[1])["order"]
-        json.dumps([history.of(name, "hour", 1.0) for name in ("spark1", "deployment/chat")], allow_nan=False)
+        json.dumps([history.of(name, HOUR, 1.0) for name in ("spark1", "deployment/chat")], allow_nan=False)
         for view in VIEWS:
             assert len(drawn(view, picture_of, rows_of(view, picture_of, PLAIN), (80, 24), "12:00:00", "")) == 24

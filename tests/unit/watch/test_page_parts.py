@@ -9,7 +9,8 @@ from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.picture import Picture, picture
 from sparkops.errors import UsageError
 from sparkops.files.kept_day import KeptDay
-from sparkops.verbs.web.history import POINTS, SHOWN, ChartedValues, PageHistory
+from sparkops.verbs.watch.options import WebOptions
+from sparkops.verbs.web.history import HOUR, MOST_DRAWN, ChartedValues, PageHistory, drawn
 from sparkops.verbs.web.hub import PageHub
 from support.frames import HASH, a_deployment, a_frame, watched_node
 
@@ -49,11 +50,13 @@ def test_nothing_is_known_of_what_is_not_shown():
 
 def test_an_hour_is_kept_and_no_more_is_drawn_than_a_screen_shows():
     series = ChartedValues()
-    for at in range(3 * POINTS):
-        series.add(at, {"a": at} if at < POINTS else {"a": at, "b": 1.0})
-    assert POINTS <= len(series.times) <= POINTS * 5 // 4
-    shown = series.shown()
-    assert len(shown["times"]) <= SHOWN
+    for at in range(3 * HOUR):
+        series.add(at, {"a": at} if at < HOUR else {"a": at, "b": 1.0})
+    assert HOUR <= len(series.times) <= HOUR * 5 // 4
+    shown = drawn(series.points(2 * HOUR), 75.0)
+    assert len(shown["times"]) <= MOST_DRAWN
+    assert shown["times"][0] >= 2 * HOUR
+    assert shown["times"][-1] == 3 * HOUR - 1, "the newest is among them"
     assert len(shown["values"]["a"]) == len(shown["values"]["b"]) == len(shown["times"])
 
 
@@ -61,22 +64,27 @@ def test_what_was_not_known_is_left_open():
     series = ChartedValues()
     series.add(1.0, {"a": 1.0})
     series.add(2.0, {"b": math.nan})
-    assert series.shown() == {"times": [1.0, 2.0], "values": {"a": [1.0, None], "b": [None, None]}}
+    series.add(3.0, {"b": 1e39})
+    series.add(99.0, {"a": 2.0})
+    assert drawn(series.points(0), 75.0) == {
+        "times": [1.0, 2.0, 3.0, 51.0, 99.0],
+        "values": {"a": [1.0, None, None, None, 2.0], "b": [None] * 5},
+    }
 
 
 def test_a_clock_that_is_set_back_begins_anew():
     series = ChartedValues()
     for at in (10.0, 12.0, 5.0, 7.0):
         series.add(at, {"a": at})
-    assert series.shown() == {"times": [5.0, 7.0], "values": {"a": [5.0, 7.0]}}
+    assert [*series.points(0)] == [(5.0, {"a": 5.0}), (7.0, {"a": 7.0})]
 
 
 def test_what_is_gone_is_forgotten():
     history = PageHistory()
     history.add(picture(1.0, nodes(100.0), [a_deployment()]), 1.0)
-    assert history.of("spark1", "hour", 1.0)["times"] == [1.0]
+    assert history.of("spark1", HOUR, 1.0)["times"] == [1.0]
     history.add(Picture(2.0), 2.0)
-    assert history.of("spark1", "hour", 2.0)["times"] == []
+    assert history.of("spark1", HOUR, 2.0)["times"] == []
 
 
 def test_a_day_is_there_again_after_a_restart(tmp_path):
@@ -86,10 +94,12 @@ def test_a_day_is_there_again_after_a_restart(tmp_path):
         kept.add("spark1", at, {"gpu": at // 60})
     kept.close()
     again = KeptDay(path)
-    shown = again.of("spark1", 100_000)
-    assert shown["times"] == list(range(13_620, 99_960, 60))
-    assert shown["values"]["gpu"] == [at // 60 for at in shown["times"]]
-    assert again.of("spark2", 100_000) == {"times": [], "values": {}}
+    shown = again.points("spark1", 100_000 - 86_400, 100_000)
+    assert [at for at, _ in shown] == list(range(13_620, 100_000, 60)), "with the minute that ran at the end"
+    assert all(told == {"gpu": at // 60} for at, told in shown)
+    assert again.points("spark2", 0, 100_000) == []
+    history = PageHistory(again)
+    assert history.of("spark1", HOUR, 100_000)["times"][0] >= 100_000 - HOUR, "an hour has what a restart left"
     again.close()
     assert path.stat().st_mode & 0o077 == 0
 
@@ -104,3 +114,20 @@ def test_a_file_that_is_none_is_said_and_a_full_disk_does_not_end_the_watch(tmp_
     kept.close()
     kept.add("spark1", 60, {"gpu": 1.0})
     assert "cannot be kept" in kept.problem
+    assert kept.points("spark1", 0, 100) == []
+    assert "cannot be read" in kept.problem
+
+
+@pytest.mark.parametrize(
+    ("options", "port", "origins"),
+    [
+        (WebOptions(), 8799, ["http://127.0.0.1:8799", "http://localhost:8799"]),
+        (WebOptions(("127.0.0.2", 80)), 80, ["http://127.0.0.2", "http://localhost"]),
+        (WebOptions(("0:0::1", 443), "c", "k"), 443, ["https://[::1]", "https://localhost"]),
+        (WebOptions(("2001:DB8::9", 9000), "c", "k"), 9000, ["https://[2001:db8::9]:9000"]),
+        (WebOptions(("Sparks.Example", 443), "c", "k"), 443, ["https://sparks.example"]),
+        (WebOptions(behind="https://Sparks.example:443/"), 8799, ["https://sparks.example"]),
+    ],
+)
+def test_addresses_are_those_that_a_browser_sends(options, port, origins):
+    assert options.origins(port) == origins
