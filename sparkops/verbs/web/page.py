@@ -74,7 +74,7 @@ def page(options: WebOptions, session: Session, sudo_password: str | None) -> It
             report.warn(f"a bug in sparkops, in its page: {printable_line(problem, 300)}")
 
         stack.enter_context(served(Site(door, hub, history, commands, logs.lines, link, failed), listening, options))
-        if not options.is_local:
+        if options.behind or not options.is_local:
             report.warn("others can reach the page; it lets in whoever opens the link first")
         link(door.token)
         stack.callback(commands.wait, report.note)
