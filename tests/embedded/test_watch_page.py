@@ -51,7 +51,8 @@ def test_a_boot_is_followed_rank_by_rank_and_cables_checks_and_benchmarks_are_sh
     process = lab.start("deploy", "--topology", "cluster")
     with watch_web(lab) as web, opened(browser, web.links[-1], WIDE) as page:
         page.wait_for_selector("progress[aria-label='boot of node1']", timeout=60_000)
-        assert "Ray runs on this node" in page.inner_text("#deployments"), "the worker has no percentage"
+        worker = "document.getElementById('deployments').textContent.includes('Ray runs on this node')"
+        assert holds(page, worker), "a worker has no percentage"
         kept(page, "boot-wide")
         lab.ended(process, code=0)
         assert until(lambda: page.locator("#deployments .value.good").count() == 1)

@@ -39,12 +39,13 @@ def opened(browser: Any, url: str, size: tuple[int, int] = WIDE, dark: bool = Fa
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
     page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("response", lambda answer: wrong.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
     origin = "/".join(url.split("/")[:3])
     page.on("request", lambda asked: None if asked.url.startswith((origin, "data:")) else wrong.append(asked.url))
     page.goto(url)
     yield page
     context.close()
-    assert wrong == []
+    assert wrong == [], wrong
 
 
 def violations(page: Any) -> list[str]:

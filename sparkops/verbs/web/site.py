@@ -36,7 +36,10 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-GO_ON = '<!doctype html><title>sparkops</title><meta http-equiv="refresh" content="0; url=/"><a href="/">go on</a>'
+GO_ON = (
+    '<!doctype html><title>sparkops</title><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0; url=/"><a href="/">go on</a>'
+)
 """What the link answers. A redirect would not do: from a link in another page, browsers send no cookie along it."""
 
 ALIVE = 15.0
@@ -138,7 +141,7 @@ class Site:
     def _lines(self, request: Request) -> Response:
         node, container = request.query_params.get("node", ""), request.query_params.get("container", "")
         if not self.hub.runs(node, container):
-            return PlainTextResponse("no such container\n", 404)
+            return JSONResponse({"lines": ["(this container is not seen now)"]})
         return JSONResponse({"lines": list(map(printable, self.log(node, container)))})
 
     def _shown(self, request: Request) -> Response:
