@@ -20,13 +20,7 @@ class KeptDay:
         self._sums: dict[str, tuple[int, dict[str, list[float]]]] = {}
         self.problem = ""
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = sqlite3.connect(path, timeout=1, check_same_thread=False, isolation_level=None)
-            path.chmod(0o600)
-            self._file.execute("PRAGMA journal_mode = WAL")
-            self._file.execute("PRAGMA synchronous = NORMAL")
-            table = "(name TEXT, minute INTEGER, told TEXT, PRIMARY KEY (name, minute)) WITHOUT ROWID"
-            self._file.execute(f"CREATE TABLE IF NOT EXISTS points {table}")
+            self._file = _opened(path)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
                 f"{path}: {error}", hint="remove the files that begin with this name, or watch without --keep"
@@ -70,3 +64,18 @@ class KeptDay:
             self.problem = ""
         except sqlite3.Error as error:  # the disk may be full; what is watched goes on
             self.problem = f"the charts of a day cannot be kept: {error}"
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = sqlite3.connect(path, timeout=1, check_same_thread=False, isolation_level=None)
+    try:
+        path.chmod(0o600)
+        file.execute("PRAGMA journal_mode = WAL")
+        file.execute("PRAGMA synchronous = NORMAL")
+        table = "(name TEXT, minute INTEGER, told TEXT, PRIMARY KEY (name, minute)) WITHOUT ROWID"
+        file.execute(f"CREATE TABLE IF NOT EXISTS points {table}")
+    except (OSError, sqlite3.Error):
+        file.close()
+        raise
+    return file
