@@ -17,6 +17,14 @@ def here() -> bool:
     return Path(DEFAULT).exists()
 
 
+def written() -> int:
+    """When the fleet's file in the current directory was written last, as a number that only this tells; 0: none."""
+    try:
+        return Path(DEFAULT).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def fleet(path: str | None = None) -> WantedFleet:
     """The file, by default `fleet.yml` here; it names recipe files relative to itself."""
     file = Path(path or DEFAULT)

@@ -83,6 +83,12 @@ def test_a_cluster_without_its_link_and_what_a_fleet_no_longer_runs_are_told(ser
     assert until(lambda: screens.show("fleet", "fleet-missing")), screens.web.said
     lab.json("apply")
     assert until(lambda: screens.end("fleet", "fleet-missing")), screens.web.said
+    file = lab.work / "fleet.yml"
+    wanted = file.read_text()
+    file.write_text(wanted.replace("  twice:", "  other:"))
+    assert until(lambda: screens.show("fleet", "fleet-extra")), screens.web.said
+    file.write_text(wanted)
+    assert until(lambda: screens.end("fleet", "fleet-extra")), screens.web.said
 
 
 def test_an_engine_that_ends_again_and_again_is_a_restart_loop(serving, watch, until):

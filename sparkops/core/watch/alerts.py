@@ -32,6 +32,10 @@ SOON = 6 * 3600.0
 """A node whose memory lasts less than these seconds needs somebody today."""
 
 
+AlertKey = tuple[str, str, str]
+"""What makes an alert the same although its text changes: its ID, node and deployment."""
+
+
 @dataclass(frozen=True)
 class Alert:
     """`id` is stable, for scripts and rules. `grave`: somebody is not served, or soon will not be.
@@ -48,8 +52,7 @@ class Alert:
     after: float = 0.0
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What makes it the same alert although its text changes."""
+    def key(self) -> AlertKey:
         return self.id, self.node, self.deployment
 
 

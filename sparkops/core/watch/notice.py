@@ -9,12 +9,20 @@ from sparkops.core.watch.alerts import Alert
 LONGEST = 1000
 
 
+def span(seconds: float) -> str:
+    """A time that something took, as people say it: `45 s`, `12 min`, `3.5 h`."""
+    if seconds < 60:
+        return f"{max(1, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
 @dataclass(frozen=True)
 class Notice:
-    """An alert that began, or is `over`."""
+    """An alert that began, or is `over` after so many `seconds`."""
 
     alert: Alert
     over: bool = False
+    seconds: float = 0.0
 
     @property
     def where(self) -> str:
@@ -27,7 +35,12 @@ class Notice:
     @property
     def text(self) -> str:
         """What is wrong and what to do; texts of nodes are in it, so it is one line without anything unprintable."""
-        return "over" if self.over else printable_line(f"{self.alert.text}; {self.alert.next}", LONGEST)
+        return self.end if self.over else printable_line(f"{self.alert.text}; {self.alert.next}", LONGEST)
+
+    @property
+    def end(self) -> str:
+        """Such as `over after 12 min`."""
+        return f"over after {span(self.seconds)}"
 
 
 def document(notice: Notice, at: str) -> dict[str, object]:
@@ -40,7 +53,7 @@ def document(notice: Notice, at: str) -> dict[str, object]:
         "node": alert.node or None,
         "deployment": alert.deployment or None,
         "grave": alert.grave,
-        "text": "over" if notice.over else printable_line(alert.text, LONGEST),
+        "text": notice.end if notice.over else printable_line(alert.text, LONGEST),
         "next": None if notice.over else printable_line(alert.next, LONGEST),
     }
 

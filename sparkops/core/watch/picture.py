@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkops.core.stored import Stored
-from sparkops.core.watch.alerts import AWAY, NODE_AWAY, Alert, of_deployment, of_node
+from sparkops.core.watch.alerts import AWAY, NODE_AWAY, Alert, AlertKey, of_deployment, of_node
 from sparkops.core.watch.deployment import WatchedDeployment, watched
 from sparkops.core.watch.node import WatchedNode
 
@@ -20,7 +20,7 @@ class Picture:
     nodes: Mapping[str, WatchedNode] = field(default_factory=dict)
     deployments: Sequence[WatchedDeployment] = ()
     found: Sequence[Alert] = ()
-    since: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    since: Mapping[AlertKey, float] = field(default_factory=dict)
 
     @property
     def alerts(self) -> Sequence[Alert]:

@@ -2,20 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from sparkops.core.watch.alerts import Alert
+from sparkops.core.watch.alerts import Alert, AlertKey
 from sparkops.core.watch.deployment import UNWATCHED
 from sparkops.core.watch.notice import Notice
 from sparkops.core.watch.picture import Picture
 
-Key = tuple[str, str, str]
+
+class ToldAlert(NamedTuple):
+    """An alert that somebody was told of, the second when it began, and when it was last there."""
+
+    alert: Alert
+    began: float
+    last: float
 
 
 @dataclass(frozen=True)
 class Telling:
-    """`told` are the alerts that somebody was told of and that are not over, with the second each was last there."""
+    """`told` are the alerts that are not over."""
 
-    told: Mapping[Key, tuple[Alert, float]] = field(default_factory=dict)
+    told: Mapping[AlertKey, ToldAlert] = field(default_factory=dict)
 
     def after(self, shown: Picture, lasting: float = 0.0, quiet: bool = False) -> tuple["Telling", Sequence[Notice]]:
         """What to tell of this picture. An alert begins, and is over, when it was so for `lasting` seconds.
@@ -27,17 +34,19 @@ class Telling:
             for one in shown.alerts
             if one.key in self.told or shown.now - shown.since.get(one.key, shown.now) >= lasting
         }
-        there |= {key: one for key, (one, _) in self.told.items() if key not in there and not _judged(one, shown)}
-        known = {key: (one, shown.now if key in there else last) for key, (one, last) in self.told.items()}
+        there |= {
+            key: one.alert for key, one in self.told.items() if key not in there and not _judged(one.alert, shown)
+        }
+        known = {key: one._replace(last=shown.now) if key in there else one for key, one in self.told.items()}
         if quiet:
             return Telling(known), ()
-        began = [one for key, one in there.items() if key not in known or one.grave > known[key][0].grave]
-        over = [one for key, (one, last) in known.items() if key not in there and shown.now - last >= lasting]
-        gone = {one.key for one in over}
-        told = {key: one for key, one in known.items() if key not in gone} | {
-            one.key: (one, shown.now) for one in began
+        began = [one for key, one in there.items() if key not in known or one.grave > known[key].alert.grave]
+        over = {key: one for key, one in known.items() if key not in there and shown.now - one.last >= lasting}
+        told = {key: one for key, one in known.items() if key not in over} | {
+            one.key: ToldAlert(one, shown.since.get(one.key, shown.now), shown.now) for one in began
         }
-        return Telling(told), [*map(Notice, began), *(Notice(one, over=True) for one in over)]
+        ended = (Notice(one.alert, over=True, seconds=one.last - one.began) for one in over.values())
+        return Telling(told), [*map(Notice, began), *ended]
 
 
 def _judged(alert: Alert, shown: Picture) -> bool:

@@ -11,12 +11,18 @@ export function advice(text) {
   return make("span", { class: "row" }, ...text.split("`").map((part, at) => (at % 2 ? copied(part) : part.trim() && make("span", { text: part.trim() }))).filter(Boolean));
 }
 
+// Today's time, or the day and the time.
+function moment(seconds) {
+  const at = new Date(seconds * 1000), time = at.toTimeString().slice(0, 5);
+  return at.toDateString() === new Date().toDateString() ? time : `${at.toLocaleDateString()} ${time}`;
+}
+
 export function problem(one) {
   return make("li", { class: one.grave ? "grave" : "" },
     make("div", { class: "row" },
       make("strong", { class: one.grave ? "bad" : "warn", text: one.grave ? "grave" : "warning" }),
       make("strong", { text: one.node ?? one.deployment ?? "fleet" }), make("span", { text: one.text }),
-      make("span", { class: "soft", text: one.id })),
+      make("span", { class: "soft", text: one.id }), make("span", { class: "soft", text: `since ${moment(one.since)}` })),
     advice(one.next));
 }
 

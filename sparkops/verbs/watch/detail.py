@@ -7,6 +7,7 @@ from sparkops.core.endpoints import api_url
 from sparkops.core.energy import LEFT_OUT, energy_text
 from sparkops.core.printable import printable_line
 from sparkops.core.watch.deployment import UNWATCHED, Rank, WatchedDeployment
+from sparkops.core.watch.notice import span
 from sparkops.core.watch.picture import Picture
 from sparkops.verbs.watch import one_node
 from sparkops.verbs.watch.chart import Glyphs
@@ -81,6 +82,7 @@ def _problem(name: str, shown: Picture) -> Iterator[ScreenRow]:
     yield ScreenRow([])
     yield ScreenRow([("to do: ", "bold"), (printable_line(first.next, 1000), "")], copy=command, whole=True)
     yield ScreenRow([("alert: ", "bold"), (first.id, "")])
+    yield ScreenRow([("for:   ", "bold"), (span(shown.now - shown.since.get(first.key, shown.now)), "")])
     for alert in alerts:
         about = ("node", alert.node) if alert.node else None
         yield ScreenRow([("at:    ", "bold"), (alert.node or alert.deployment, "")], about)

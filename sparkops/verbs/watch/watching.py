@@ -8,6 +8,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.watch.alerts import Alert, of_finding
 from sparkops.core.watch.node import WatchedNode, heard, lost
 from sparkops.core.watch.picture import Picture, picture
+from sparkops.files import fleets
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session.find_deployment import current
 from sparkops.session.find_gateway import gateways_on
@@ -46,14 +47,16 @@ class Watching:
         self._here: Sequence[DeployedRevision] = ()
         self._of_nodes: dict[str, tuple[Alert, ...]] = {}
         self._of_fleet: tuple[Alert, ...] = ()
+        self._written = fleets.written()
         self._tail: LogTail | None = None
 
     def look(self, seldom: bool = False) -> Picture:
         """The picture after all that came since the last look; with `seldom` nodes tell less often from now on, unless
         somebody else listens."""
         self._streams.seldom(seldom and not any(one.looks for one in self._listeners))
-        now, news = self._session.fleet.now(), self._streams.news()
-        if news.facts:
+        now, news, written = self._session.fleet.now(), self._streams.news(), fleets.written()
+        if news.facts or written != self._written:
+            self._written = written
             self._facts |= news.facts
             names = self._session.names
             self._here = [*current(self._facts, names), *gateways_on(self._facts, names)]

@@ -5,9 +5,11 @@ import threading
 from typing import Any
 
 from sparkops.core.printable import all_printable
+from sparkops.core.watch.alerts import AlertKey
 from sparkops.core.watch.document import alert, of_deployment, of_node
 from sparkops.core.watch.node import WatchedNode
 from sparkops.core.watch.picture import Picture
+from sparkops.remote.network import network
 
 
 class PageHub:
@@ -19,6 +21,7 @@ class PageHub:
         self._number = 0
         self._parts: dict[str, tuple[int, str]] = {}
         self._nodes: dict[str, tuple[WatchedNode, str]] = {}
+        self._began: dict[tuple[AlertKey, float], int] = {}
         self.clients = 0
 
     def show(self, shown: Picture) -> None:
@@ -48,13 +51,20 @@ class PageHub:
         self._told = shown
         texts = {f"node/{name}": self._node(node) for name, node in shown.nodes.items()}
         texts |= {f"deployment/{one.stored.hash}": _text(of_deployment(one)) for one in shown.deployments}
-        texts |= {"order": _text([*texts]), "alerts": _text([alert(one) for one in shown.alerts])}
+        texts |= {"order": _text([*texts]), "alerts": _text(self._alerts(shown))}
         self._number += 1
         before = self._parts
         self._parts = {
             key: before[key] if key in before and before[key][1] == text else (self._number, text)
             for key, text in texts.items()
         }
+
+    def _alerts(self, shown: Picture) -> list[dict[str, Any]]:
+        """`since` is the time of this machine's clock, found once for each, so that it does not waver."""
+        clock = network().clock() - shown.now
+        begins = [(one.key, shown.since.get(one.key, shown.now)) for one in shown.alerts]
+        self._began = {one: self._began.get(one, round(clock + one[1])) for one in begins}
+        return [{**alert(one), "since": self._began[at]} for one, at in zip(shown.alerts, begins, strict=True)]
 
     def _node(self, node: WatchedNode) -> str:
         """Made once for each frame."""

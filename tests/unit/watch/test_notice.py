@@ -118,6 +118,21 @@ def test_each_is_told_once_and_once_that_it_is_over():
     assert teller.told == [BEGAN, OVER]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "1 s"), (7, "7 s"), (59.6, "60 s"), (61, "1 min"), (5399, "90 min"), (5400, "1.5 h")]
+)
+def test_the_end_says_how_long_it_was(seconds, text):
+    assert Notice(HOSTILE, over=True, seconds=seconds).text == f"over after {text}"
+
+
+def test_how_long_it_was_counts_from_its_begin():
+    shown, telling = Picture(), Telling()
+    for now in range(60):
+        shown = picture(now, {}, [], [HOSTILE] if 5 <= now < 40 else [], shown)
+        telling, notices = telling.after(shown, 15.0)
+        assert [one.seconds for one in notices if one.over] == ([34.0] if now == 54 else [])
+
+
 def test_one_that_gets_worse_is_told_again_and_one_that_gets_better_is_not():
     teller = Teller()
     teller.look(20, MILD)

@@ -2,6 +2,8 @@
 
 import json
 import math
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +38,18 @@ def test_a_client_gets_all_once_and_then_what_changed():
     hub.show(picture(3.0, both, []))
     assert set(told(hub.since(number)[1])) == {"order", "alerts"}
     assert set(told(hub.since(0)[1])) == {"node/spark1", "node/spark2", "order", "alerts"}
+
+
+def test_an_alert_says_when_it_began_although_nobody_looked_then():
+    hub, shown, alerts = PageHub(), None, [Alert("x", "", "")]
+    for now in range(100):
+        shown = picture(float(now), {}, [], alerts if now >= 40 else [], shown)
+        hub.show(shown)
+    [one] = told(hub.since(0)[1])["alerts"]
+    assert time.time() - one["since"] == pytest.approx(99 - 40, abs=5)
+    number, _ = hub.since(0)
+    hub.show(replace(shown, now=200.0))
+    assert hub.since(number)[1] == "", "what began then does not begin again"
 
 
 def test_nothing_is_known_of_what_is_not_shown():
