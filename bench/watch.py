@@ -128,6 +128,8 @@ def page() -> Iterator[Shown]:
 def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
     try:
         yield
+        if process.poll() is not None:
+            sys.exit(f"watch ended with exit code {process.returncode}, so its numbers say nothing")
     finally:
         process.terminate()
         process.wait(30)
