@@ -43,6 +43,7 @@ def opened(browser: Any, url: str, size: tuple[int, int] = WIDE, dark: bool = Fa
     origin = "/".join(url.split("/")[:3])
     page.on("request", lambda asked: None if asked.url.startswith((origin, "data:")) else wrong.append(asked.url))
     page.goto(url)
+    page.wait_for_selector("#problems", state="attached")  # the link leads on to the page
     yield page
     context.close()
     assert wrong == [], wrong
