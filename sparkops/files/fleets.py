@@ -18,7 +18,7 @@ def here() -> bool:
 
 
 def written() -> int:
-    """When the fleet's file in the current directory was written last, as a number that only this tells; 0: none."""
+    """When the fleet's file in the current directory was written last, in nanoseconds; 0 if there is none."""
     try:
         return Path(DEFAULT).stat().st_mtime_ns
     except OSError:

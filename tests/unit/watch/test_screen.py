@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkops.core.printable import UNSAFE
+from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.picture import Picture, picture
+from sparkops.verbs.watch import problems
 from sparkops.verbs.watch.app import WatchScreen
 from sparkops.verbs.watch.chart import BLOCKS, PLAIN
 from sparkops.verbs.watch.page import drawn, rows_of
@@ -100,6 +102,14 @@ def test_a_gpu_that_tells_nothing_is_shown_as_unknown():
     node = watched_node(a_frame(gpu="[N/A], [N/A], [N/A], [N/A], P8, [N/A]"))
     (row,) = [line for line in text_of(View("nodes"), picture(0.0, {"spark1": node}, ())) if "spark1" in line]
     assert row.split()[-5:-1] == ["-"] * 4
+
+
+def test_a_problem_says_for_how_long_it_is_there():
+    alert = Alert("x", "a text", "a hint")
+    shown = picture(790.0, {}, [], [alert], picture(70.0, {}, [], [alert]))
+    rows = problems.problems(shown.alerts)
+    opened = next(row.about for row in rows if row.about)
+    assert any("for:   12 min" in line for line in text_of(View(opened=opened), shown))
 
 
 def test_q_ends_it():
