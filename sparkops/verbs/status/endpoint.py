@@ -12,6 +12,7 @@ from sparkops.session.find_deployment import called, current, find_deployment, f
 from sparkops.session.find_gateway import gateways_on, shared_front
 from sparkops.session.open import opened, selected
 from sparkops.verbs.deploy.longer_context import with_more
+from sparkops.verbs.status.client_files import file_of
 from sparkops.verbs.status.options import Client, EndpointOptions
 
 
@@ -42,6 +43,8 @@ CLIENTS: dict[Client, Reads] = {
         "OPENAI_MODEL",
         example='langchain_openai.ChatOpenAI(model=os.environ["OPENAI_MODEL"])',
     ),
+    "continue": OPENAI,
+    "litellm": OPENAI,
     "curl": OPENAI,
 }
 
@@ -74,18 +77,17 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         for one in gateways_on(facts, session.names)[:1] if shared is None else ():
             told = f"{one.stored.deployment} does not lead to it now"
             report.note(f"this is the deployment's own address: the endpoint {told}")
-        document = {
+        url, key = f"{api_url(front)}{reads.path}", read_key(session, facts, revision) or ANY_KEY
+        document: dict[str, Any] = {
             "client": options.client,
             "deployment": stored.deployment,
             "named": named,
-            "variables": {
-                reads.base: f"{api_url(front)}{reads.path}",
-                reads.key: read_key(session, facts, revision) or ANY_KEY,
-                reads.model: stored.served,
-            },
+            "variables": {reads.base: url, reads.key: key, reads.model: stored.served},
             "api_key": not stored.without_key,
             "example": reads.example,
         }
+        if file := file_of(options.client, url, key, stored.served, stored.kind):
+            document["file"] = file
         if options.client == "claude-code" and (little := _little_context(stored)):
             report.warn(little)
         if options.client == "curl":

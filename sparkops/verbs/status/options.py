@@ -39,7 +39,7 @@ class KeyOptions:
     api_key: str | None = field(default=None, repr=False)
 
 
-Client = Literal["openai", "claude-code", "open-webui", "langchain", "curl"]
+Client = Literal["openai", "claude-code", "open-webui", "continue", "litellm", "langchain", "curl"]
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,10 @@ def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("request"):
         yield from _curl(document, how)
         return
+    if file := document.get("file"):
+        yield f"# in {file['path']}"
+        yield from file["text"].splitlines()
+        return
     for name, value in document.get("variables", {}).items():
         yield f"export {name}={shlex.quote(str(value))}"
     if document.get("example"):
