@@ -6,6 +6,7 @@ from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
 from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
 from sparkops.core.stored import Stored, StoredMember
+from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, deployed_gateways
 from sparkops.session.session import Session
 
@@ -31,6 +32,15 @@ def shared_front(session: Session, facts: Mapping[str, Facts], revision: Deploye
         if one.runs and any(keys & route.keys for route in routes_to(stored, one.stored, facts)):
             return one.stored.fronts[0]
     return None
+
+
+def people_on(facts: Mapping[str, Facts], node: str, name: str) -> str | None:
+    """The file with people's keys of an endpoint on a node, None without one; raises Refused if that is unknown."""
+    state = facts[node].state
+    if not isinstance(state, Left):
+        told = f"it is unknown which people have keys for {name}: {state.reason}"
+        raise Refused(told, node=node, hint="try again; `sparkops facts` shows what could not be read")
+    return state.people.get(name)
 
 
 def routes_to(stored: Stored, gateway: Stored, facts: Mapping[str, Facts]) -> list[WrittenRoute]:

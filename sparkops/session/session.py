@@ -132,7 +132,7 @@ class Session:
 
     def _taken(self, nodes: Sequence[str]) -> Locked | None:
         """Take the locks and note the begin of this run there; the error if another run has one of them."""
-        owner = owner_here(self.report.run, self._now(), self.report.verb, self.report.typed)
+        owner = owner_here(self.report.run, self.now(), self.report.verb, self.report.typed)
         try:
             self.fleet.lock(owner, nodes)
         except Locked as held:
@@ -154,7 +154,7 @@ class Session:
         """Note on the locked nodes how the run ended; `outcome` is its error message, if any."""
         told = printable_line(self.report.masked(outcome), notes.OUTCOME)
         deployment, *settled = map(self.report.masked, (self.deployment, *self.settled))
-        ended = notes.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
+        ended = notes.Note("end", self.report.run, self.now(), verb=self.report.verb, deployment=deployment)
         how = replace(
             ended, exit_code=code, changed=self.changed, outcome=told, fleet=self.fleet_name, commit=self.commit
         )
@@ -166,11 +166,11 @@ class Session:
 
     def about(self, deployment: str, load: Load | None = None, **hashes: Iterable[str]) -> None:
         """Note a deployment that the run is about; also, by the name of `Note`, the hashes of what it changes."""
-        note = notes.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment), load=load)
+        note = notes.Note("about", self.report.run, self.now(), deployment=self.report.masked(deployment), load=load)
         named = {name: tuple(some) for name, some in hashes.items()}
         self.fleet.note(notes.line(replace(note, **named)), sorted(self.locked))  # type: ignore[arg-type]
 
-    def _now(self) -> str:
+    def now(self) -> str:
         return datetime.fromtimestamp(network().clock(), UTC).isoformat(timespec="seconds")
 
     def facts(
