@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from sparklab.engine import http, log
-from sparklab.engine.proxy import VERSION, handler
+from sparklab.engine.proxy import VERSION, Router, handler
 from sparklab.engine.proxy_config import Config, ConfigError
 from sparklab.layout import here
 from sparklab.tools.say import fail, out
@@ -38,7 +38,7 @@ def _serve(config: Config, host: str, port: int) -> int:
     for name in dict.fromkeys(deployment.name for deployment in config.deployments):
         log.write(f"    {name}")
     try:
-        servers = http.listen(here(), host, port, handler(config))
+        servers = http.listen(here(), host, port, handler(Router(config)))
     except OSError:
         return fail(
             f"ERROR:    [Errno 98] error while attempting to bind on address ('{host}', {port}): address already in use"

@@ -6,13 +6,13 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from sparklab.engine.http import Handler, event
-from sparklab.engine.proxy_auth import LITELLM, PROXY_SERVER, ProxyException, UserAPIKeyAuth, listened
-from sparklab.engine.proxy_config import Config, Deployment, Routing
+from sparklab.engine.proxy_auth import ProxyException
+from sparklab.engine.proxy_config import Config, Deployment
 
 VERSION = "1.106.2"
 HEALTH_PATIENCE = 5.0
@@ -24,12 +24,9 @@ ROUTES = ("/chat/completions", "/completions", "/embeddings")
 class Router:
     """simple-shuffle over what is not cooling down."""
 
-    def __init__(self, config: Routing) -> None:
+    def __init__(self, config: Config) -> None:
         self.config = config
         self.lock = threading.Lock()
-
-    def discard(self) -> None:
-        """Another one routes from now on."""
 
     def tries(self, model: str) -> list[Deployment]:
         """The backends to ask one after the other: those that do not cool down, in random order, repeatedly."""
@@ -50,12 +47,10 @@ class Unreachable(Exception):
     """A backend that could not be asked."""
 
 
-def send(
-    deployment: Deployment, path: str, body: dict[str, Any], timeout: float, key: str | None = None
-) -> http.client.HTTPResponse:
+def send(deployment: Deployment, path: str, body: dict[str, Any], timeout: float) -> http.client.HTTPResponse:
     url = urlsplit(deployment.base)
     link = http.client.HTTPConnection(url.hostname or "", url.port or 80, timeout=timeout)
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key or deployment.key}"}
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {deployment.key}"}
     try:
         link.request("POST", url.path + path, json.dumps(body | {"model": deployment.model}), headers)
         return link.getresponse()
@@ -76,20 +71,12 @@ def whole(answer: http.client.HTTPResponse) -> bytes:
         raise Unreachable(f"Server disconnected [{error!r}]") from error
 
 
-def handler(config: Config) -> type[Handler]:
-    """Answers by this configuration, until its check has another router route."""
-    vars(LITELLM)["Router"] = lambda **settings: Router(Routing(**settings))
-    vars(PROXY_SERVER)["llm_router"] = Router(config)
-    return type("ProxyHandler", (ProxyHandler,), {"check": staticmethod(config.check)})
+def handler(router: Router) -> type[Handler]:
+    return type("ProxyHandler", (ProxyHandler,), {"router": router})
 
 
 class ProxyHandler(Handler):
-    check: Callable[[Any, str], UserAPIKeyAuth]
-
-    @property
-    def router(self) -> Router:
-        found: Router = vars(PROXY_SERVER)["llm_router"]
-        return found
+    router: Router
 
     def do_GET(self) -> None:
         path = self.route
@@ -97,10 +84,10 @@ class ProxyHandler(Handler):
             self.reply(200, "I'm alive!")
         elif path == "/health/readiness":
             self.reply(200, {"status": "healthy", "db": "Not connected", "litellm_version": VERSION})
-        elif (auth := self._allowed()) is None:
+        elif not self._allowed():
             return
         elif path in ("/v1/models", "/models"):
-            names = auth.models or dict.fromkeys(deployment.name for deployment in self.router.config.deployments)
+            names = dict.fromkeys(deployment.name for deployment in self.router.config.deployments)
             data = [{"id": name, "object": "model", "created": 1677610602, "owned_by": "openai"} for name in names]
             self.reply(200, {"data": data, "object": "list"})
         elif path == "/health":
@@ -110,37 +97,28 @@ class ProxyHandler(Handler):
 
     def do_POST(self) -> None:
         path, body = self.route.removeprefix("/v1"), self.body()
-        if (auth := self._allowed()) is None:
+        if not self._allowed():
             return
         if body is None:
             self.reply(400, {"detail": "Invalid JSON"})
         elif path not in ROUTES:
             self.reply(404, {"detail": "Not Found"})
         else:
-            self._hear(path, body, auth)
+            self._forward(path, body)
 
-    def _allowed(self) -> UserAPIKeyAuth | None:
+    def _allowed(self) -> bool:
         try:
-            return self.check(self, self.bearer or self.headers.get("x-api-key", ""))
+            self.router.config.check(self, self.bearer or self.headers.get("x-api-key", ""))
         except ProxyException as error:
             self._error(int(error.code), error.message, error.type)
-            return None
-
-    def _hear(self, path: str, body: dict[str, Any], auth: UserAPIKeyAuth) -> None:
-        try:
-            heard = listened(auth, body)
-        except ProxyException as error:
-            self._error(int(error.code), error.message, error.type)
-        else:
-            key = heard.pop("api_key", None)
-            self._forward(path, heard, key)
+            return False
+        return True
 
     def _error(self, code: int, message: str, kind: str) -> None:
         self.reply(code, {"error": {"message": message, "type": kind, "param": "None", "code": str(code)}})
 
-    def _forward(self, path: str, body: dict[str, Any], key: str | None) -> None:
-        router = self.router
-        config = router.config
+    def _forward(self, path: str, body: dict[str, Any]) -> None:
+        config = self.router.config
         model = str(body.get("model", ""))
         if model not in {deployment.name for deployment in config.deployments}:
             hint = "Call `/v1/models` to view available models for your key."
@@ -149,19 +127,19 @@ class ProxyHandler(Handler):
             return
         timeout = config.stream_timeout if body.get("stream") else config.timeout
         trouble = f"No deployments available for selected model, Try again in {config.cooldown:g} seconds."
-        for deployment in router.tries(model):
+        for deployment in self.router.tries(model):
             try:
-                answer = send(deployment, path, body, timeout, key)
+                answer = send(deployment, path, body, timeout)
                 flows = bool(body.get("stream")) and answer.status == 200
                 text = b"" if flows else whole(answer)
             except Unreachable as error:
                 trouble = str(error)
-                router.failed(deployment)
+                self.router.failed(deployment)
                 continue
             others = any(one.name == model and one != deployment for one in config.deployments)
             if answer.status >= SERVER_ERROR or (answer.status == WRONG_KEY and others):
                 trouble = text.decode(errors="replace")
-                router.failed(deployment)
+                self.router.failed(deployment)
                 continue
             deployment.failures = 0
             about = {"x_litellm_model_id": deployment.id, "x_litellm_version": VERSION}

@@ -7,7 +7,6 @@ import asyncio
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -24,22 +23,10 @@ class ProxyException(Exception):
 
 
 class UserAPIKeyAuth:
-    """A check returns it to accept a request; without `models`, the key opens all."""
+    """A check returns it to accept a request."""
 
-    def __init__(self, api_key: str | None = None, models: Sequence[str] = (), **more: Any) -> None:
+    def __init__(self, api_key: str | None = None, **more: Any) -> None:
         self.api_key = api_key
-        self.models = models
-
-
-class CustomLogger:
-    """What listens to requests, and may change what the engines are sent."""
-
-    async def async_pre_call_hook(self, auth: UserAPIKeyAuth, cache: None, data: dict[str, Any], kind: str) -> Any:
-        return data
-
-
-LITELLM, PROXY_SERVER = ModuleType("litellm"), ModuleType("litellm.proxy.proxy_server")
-"""Of LiteLLM's modules those that a check may change: who listens (`callbacks`), and who routes (`llm_router`)."""
 
 
 class MasterKey:
@@ -48,9 +35,9 @@ class MasterKey:
     def __init__(self, key: str) -> None:
         self.key = key
 
-    def __call__(self, request: Any, api_key: str) -> UserAPIKeyAuth:
+    def __call__(self, request: Any, api_key: str) -> None:
         if not self.key or api_key == self.key:
-            return UserAPIKeyAuth(api_key)
+            return
         if not api_key:
             raise ProxyException("Authentication Error, No api key passed in.", "auth_error", "None", 401)
         raise ProxyException("No connected db.", "no_db_connection", None, 400)
@@ -69,30 +56,18 @@ class OwnCheck:
         spec.loader.exec_module(module)
         self.check = getattr(module, function)
 
-    def __call__(self, request: Any, api_key: str) -> UserAPIKeyAuth:
+    def __call__(self, request: Any, api_key: str) -> None:
         try:
-            found: UserAPIKeyAuth = asyncio.run(self.check(request, api_key))
-            return found
+            asyncio.run(self.check(request, api_key))
         except ProxyException:
             raise
         except Exception as error:
             raise ProxyException(f"Authentication Error, {error}", "auth_error", "None", 401) from error
 
 
-def listened(auth: UserAPIKeyAuth, body: dict[str, Any]) -> dict[str, Any]:
-    """The request as those who listen leave it; `api_key` in it is the key for the engine."""
-    for one in vars(LITELLM).get("callbacks", ()):
-        body = asyncio.run(one.async_pre_call_hook(auth, None, body, "completion"))
-    return body
-
-
 def _offer_litellm() -> None:
-    """What a check imports from LiteLLM."""
-    types, loggers = ModuleType("litellm.proxy._types"), ModuleType("litellm.integrations.custom_logger")
-    proxy = ModuleType("litellm.proxy")
-    vars(LITELLM)["callbacks"] = []
-    vars(proxy)["proxy_server"] = PROXY_SERVER
-    vars(types).update(ProxyException=ProxyException, UserAPIKeyAuth=UserAPIKeyAuth)
-    vars(loggers)["CustomLogger"] = CustomLogger
-    modules = (LITELLM, PROXY_SERVER, types, loggers, proxy, ModuleType("litellm.integrations"))
-    sys.modules.update({one.__name__: one for one in modules})
+    """The two names that a check imports from LiteLLM."""
+    names = ("litellm", "litellm.proxy", "litellm.proxy._types")
+    modules = {name: ModuleType(name) for name in names}
+    vars(modules[names[-1]]).update(ProxyException=ProxyException, UserAPIKeyAuth=UserAPIKeyAuth)
+    sys.modules.update(modules)

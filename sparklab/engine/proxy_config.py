@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from sparklab import files
-from sparklab.engine.proxy_auth import MasterKey, OwnCheck, UserAPIKeyAuth
+from sparklab.engine.proxy_auth import MasterKey, OwnCheck
 
 STRATEGIES = [
     "simple-shuffle", "lar1", "least-busy", "latency-based-routing", "cost-based-routing", "usage-based-routing-v2",
@@ -33,34 +33,27 @@ class Deployment:
         self.cold_until = 0.0
 
 
-class Routing:
-    """The backends, and how requests are spread over them: the arguments of `litellm.Router`."""
-
-    def __init__(self, model_list: list[dict[str, Any]], **router: Any) -> None:
-        self.deployments = [Deployment(entry, number) for number, entry in enumerate(model_list)]
-        self.strategy: str = router.get("routing_strategy", "simple-shuffle")
-        if self.strategy not in STRATEGIES:
-            raise ConfigError(f"Invalid routing_strategy: '{self.strategy}'. Valid options: {STRATEGIES}")
-        self.retries = int(router.get("num_retries", 2))
-        self.timeout = float(router.get("timeout", 6000))
-        self.stream_timeout = float(router.get("stream_timeout", self.timeout))
-        self.allowed_fails = int(router.get("allowed_fails", 3))
-        self.cooldown = float(router.get("cooldown_time", 5))
-
-
-class Config(Routing):
+class Config:
     def __init__(self, path: str) -> None:
         text = files.read(path, "\0")
         if text == "\0":
             raise ConfigError(f"Exception: Config file not found: {path}")
         raw = yaml.safe_load(text) or {}
+        router, general = raw.get("router_settings") or {}, raw.get("general_settings") or {}
         lite = raw.get("litellm_settings") or {}
-        usual = {"num_retries": lite.get("num_retries", 2), "timeout": lite.get("request_timeout", 6000)}
-        super().__init__(raw.get("model_list") or [], **usual | (raw.get("router_settings") or {}))
-        self.check = _check(os.path.dirname(path), raw.get("general_settings") or {})
+        self.deployments = [Deployment(entry, number) for number, entry in enumerate(raw.get("model_list") or [])]
+        self.strategy: str = router.get("routing_strategy", "simple-shuffle")
+        if self.strategy not in STRATEGIES:
+            raise ConfigError(f"Invalid routing_strategy: '{self.strategy}'. Valid options: {STRATEGIES}")
+        self.retries = int(router.get("num_retries", lite.get("num_retries", 2)))
+        self.timeout = float(router.get("timeout", lite.get("request_timeout", 6000)))
+        self.stream_timeout = float(router.get("stream_timeout", self.timeout))
+        self.allowed_fails = int(router.get("allowed_fails", 3))
+        self.cooldown = float(router.get("cooldown_time", 5))
+        self.check = _check(os.path.dirname(path), general)
 
 
-def _check(directory: str, general: dict[str, Any]) -> Callable[[Any, str], UserAPIKeyAuth]:
+def _check(directory: str, general: dict[str, Any]) -> Callable[[Any, str], None]:
     if own := general.get("custom_auth"):
         try:
             return OwnCheck(directory, own)

@@ -40,8 +40,10 @@ def programs(directory: Path) -> None:
         inside, site = directory / "images" / kind / "bin", directory / "images" / kind / "site"
         packages.place(site, kind)
         path = shlex.quote(str(site) if kind == "litellm" else f"{modules}:{site}")
+        program = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "engine", "python.py"))
+        alone = f'[ "$1 $2" != "-I -c" ] || {{ shift 2 && exec {python} -I {program} "$@"; }}\n'
         for name in ("python3", "python"):
-            _script(inside / name, f'PYTHONPATH={path} exec {python} -S "$@"\n')
+            _script(inside / name, f'{alone if kind == "litellm" else ""}PYTHONPATH={path} exec {python} -S "$@"\n')
         for name in names:
             marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
             _script(inside / name, f'{marker}exec {_program(name)} "$@"\n')

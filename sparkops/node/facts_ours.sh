@@ -62,11 +62,12 @@ state() {
         for path in "$ours"/manifest "$ours"/orphans/*; do
             [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(redact "$body")"; }
         done
-        for path in "$ours"/key "$ours"/keys/*; do
+        for path in "$ours"/key "$ours"/keys/* "$ours"/gateways/*/keys/*; do
             [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(printf %s "$body" | sha256sum)"; }
         done
-        for path in "$ours"/gateways/*/proxy.yml; do
-            [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$body"; }
+        for path in "$ours"/gateways/*/routes.json "$ours"/gateways/*/proxy.yml "$ours"/people/*/keys.json; do
+            [ -f "$path" ] || continue
+            if slurp "$path"; then part "${path#"$ours"/}" 0 "$body"; else part "${path#"$ours"/}" 0 'cannot be read'; fi
         done
         for path in "$ours"/images/*.graphs-hung; do
             [ ! -e "$path" ] || part "${path#"$ours"/}" 0 yes

@@ -2,7 +2,9 @@
 # Small files of ours on a node, written whole or not at all.
 #
 #   file write PATH MODE     the content comes on stdin
+#   file read PATH           nothing if there is none
 #   file remove PATH...
+#   file remove-folder PATH  only below our own folder
 #   file dirs PATH...        made as the login user, since Docker would make missing mount sources as root
 set -eu
 
@@ -39,7 +41,15 @@ case $verb in
         chmod "$2" "$new"
         mv -f "$new" "$1"
         ;;
+    read) [ ! -e "$1" ] || cat -- "$1" ;;
     remove) rm -f -- "$@" ;;
+    remove-folder)
+        case /$1/ in
+            */../*) exit 2 ;;
+            /"$ours"/?*) rm -rf -- "$1" ;;
+            *) exit 2 ;;
+        esac
+        ;;
     dirs)
         for path in "$@"; do make "$path"; done
         mkdir -p -- "$@"

@@ -38,7 +38,7 @@ class ContainerCommand:
     labels: Mapping[str, str]
     env: Mapping[str, str]
     mounts: tuple[str, ...]
-    words: tuple[str, ...]
+    words: tuple[Word, ...]
     gpu: bool = True
     rdma: bool = False
 

@@ -31,6 +31,10 @@ def remove_file(path: str) -> Command:
     return Command((Script("file"), "remove", path))
 
 
+def remove_folder(path: str) -> Command:
+    return Command((Script("file"), "remove-folder", path))
+
+
 def directories(*paths: str) -> Command:
     return Command((Script("file"), "dirs", *paths))
 
@@ -123,6 +127,11 @@ def peers(
         words += ["--ping", interface, address, str(size)]
     words += ["--gpu", image] if image else []
     return Command(tuple(words), reads=True, timeout=90.0)
+
+
+def read_usage(path: str) -> Command:
+    """What people used at an endpoint, as its program wrote it; nothing if it did not yet."""
+    return Command((Script("file"), "read", path), reads=True)
 
 
 def read_key(path: str) -> Command:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
+from sparkops.core.plan import Action, Phase, Plan, Step, Wait
 from sparkops.core.situation import Choices, Situation, state_dir
 from sparkops.node_commands import scripts
 from sparkops.phases import PHASES, parts, routing
@@ -13,7 +13,7 @@ from sparkops.phases.gateway import Gateway
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
 from sparkops.phases.parts import DeployedRevision
-from sparkops.phases.prepare import API_KEY
+from sparkops.phases.prepare import API_KEY, secret_of
 from sparkops.phases.rounds import Round, Rounds, serves
 from sparkops.phases.steps import filled, step
 
@@ -101,11 +101,6 @@ def arrivals(situations: Sequence[Situation], order: Rounds) -> list[frozenset[s
     first = frozenset(one.revision.deployment for one in situations if serves(one))
     found = accumulate((first, *starts), lambda before, new: before | new)
     return [*found, frozenset(one.revision.deployment for one in situations)]
-
-
-def secret_of(deployment: str) -> Secret:
-    """The API key of one deployment: those of a fleet may differ."""
-    return Secret(f"{API_KEY.name} of {deployment}")
 
 
 def _in_rounds(

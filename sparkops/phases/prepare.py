@@ -13,6 +13,11 @@ from sparkops.phases.steps import QUIETLY, step
 API_KEY = Secret("api-key")
 
 
+def secret_of(deployment: str) -> Secret:
+    """The API key of one deployment: those of a fleet may differ."""
+    return Secret(f"{API_KEY.name} of {deployment}")
+
+
 def directories(s: Situation) -> Iterator[Step]:
     """Cache directories, made as the login user before Docker makes them as root."""
     for member in s.revision.engines:

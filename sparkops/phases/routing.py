@@ -8,18 +8,30 @@ from sparkops.core.facts.containers import ASIDE, CONFIG_IN_CONTAINER
 from sparkops.core.fleet.written_routes import folder
 from sparkops.core.plan import Command, Step, Undoing
 from sparkops.core.situation import key_path, state_dir
-from sparkops.node_commands import docker, gateway, proxy, scripts
+from sparkops.node_commands import docker, gateway, scripts
 from sparkops.phases import parts
-from sparkops.phases.gateway import Gateway, content, texts
+from sparkops.phases.gateway import PEOPLE_TITLE, Gateway, content, texts
 from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.prepare import secret_of
 from sparkops.phases.steps import QUIETLY, step
 from sparkops.phases.verify import await_answer, await_stored
 
 
 def start(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator[Step]:
     """Start it, unless it runs, and wait until it listens. These deployments are at their places already."""
+    yield from _keys(one)
     yield from () if one.runs else _begin(one, facts, there)
     yield from load(one)
+
+
+def _keys(one: Gateway) -> Iterator[Step]:
+    """Write the keys of deployments that it lacks, beside those that engines have until they are replaced."""
+    for name, file in one.missing_keys.items():
+        path = f"{one.folder}/{gateway.KEYS}/{file}"
+        write, node = scripts.write(path, "600", secret_of(name)), one.member.name
+        title = f"write the key of {name} for the endpoint"
+        undo = None if file in one.key_files else scripts.remove_file(path)
+        yield step(f"gateway-key.{node}.{name}", node, title, write, undo, QUIETLY)
 
 
 def _begin(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator[Step]:
@@ -28,8 +40,9 @@ def _begin(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterato
         for place, container in other.running:
             yield parts.stop(facts, other.stored, place, container, one.choices)
     yield from _write(one, "first", one.before, one.config(there))
-    module = scripts.write(f"{one.folder}/{gateway.MODULE_FILE}", "644", gateway.MODULE)
-    yield step(f"gateway-module.{node}", node, "write the endpoint's key check", module)
+    if one.left and one.left.people.get(one.revision.deployment) != one.people:
+        people = scripts.write(f"{one.people_folder}/keys.json", "600", one.people)
+        yield step(f"gateway-people.{node}", node, PEOPLE_TITLE, people)
     if one.own is not None and one.own.state == "exited":
         yield parts.start(facts, one.stored, node, one.own)
         return
@@ -74,8 +87,8 @@ def _written(path: str, text: str) -> Command:
 def ask(one: Gateway, facts: Mapping[str, Facts], deployments: Set[str]) -> Iterator[Step]:
     """A short request for each model name of these deployments, from a node of one of them, which has the key."""
     for found in one.routes():
-        asked = next((server for name, server in found.servers if name in deployments), None)
-        if asked is None or found.kind == "score":  # LiteLLM has no such requests
+        asked = next((one.place for one in found.servers if one.deployment in deployments), None)
+        if asked is None:
             continue
         question = scripts.Question(
             api=api_url(one.member),
@@ -95,9 +108,17 @@ def end(one: Gateway | None, others: Iterable[DeployedRevision], facts: Mapping[
         for node, container in other.parts:
             remove = scripts.container("remove", container.name, other.stored.deployment, state_dir(facts[node]))
             yield step(f"remove.{node}.{container.name}", node, f"remove {container.name}", remove)
-            path = f"{state_dir(facts[node])}/gateways/{folder(other.stored)}/{gateway.CONFIG}"
-            yield step(f"forget.{node}.{container.name}", node, "remove its routes", scripts.remove_file(path))
-    if one and one.replaces:
+            forget = scripts.remove_folder(f"{state_dir(facts[node])}/gateways/{folder(other.stored)}")
+            yield step(f"forget.{node}.{container.name}", node, "remove its routes and keys", forget)
+            if one and node != one.member.name:
+                people = scripts.remove_file(f"{state_dir(facts[node])}/people/{other.stored.deployment}/keys.json")
+                yield step(f"forget-people.{node}", node, "remove its file of people's keys, which moved", people)
+    if one is None:
+        return
+    for file in one.former_keys:
+        forget = scripts.remove_file(f"{one.folder}/{gateway.KEYS}/{file}")
+        yield step(f"forget.{one.member.name}.{file}", one.member.name, "remove a key that no deployment has", forget)
+    if one.replaces:
         name, node = f"{one.name}{ASIDE}", one.member.name
         remove = scripts.container("remove", name, one.revision.deployment, state_dir(one.facts))
         yield step(f"remove.{node}.{name}", node, f"remove {name}", remove)
@@ -108,8 +129,8 @@ def _container(one: Gateway) -> docker.ContainerCommand:
         name=one.name,
         image=one.facts.image_id(one.revision.image.reference),
         labels=docker.labels(one.revision, one.member, (), one.choices.fleet),
-        env=proxy.ENVIRONMENT,
-        mounts=(f"{one.folder}:{CONFIG_IN_CONTAINER}:ro",),
-        words=proxy.words(one.member, f"{CONFIG_IN_CONTAINER}/{gateway.CONFIG}"),
+        env={},
+        mounts=(f"{one.folder}:{CONFIG_IN_CONTAINER}:ro", f"{one.people_folder}:{gateway.PEOPLE_IN_CONTAINER}"),
+        words=gateway.words(one.member),
         gpu=False,
     )

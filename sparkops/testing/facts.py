@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -161,9 +162,9 @@ def _ours(node: SimulatedNode) -> Probes:
     parts: Probes = {"folder": (0, state)}
     for path, text in sorted(node.files.items()):
         name = path.removeprefix(f"{state}/")
-        if name == "key" or name.startswith("keys/"):
+        if name == "key" or name.startswith("keys/") or re.fullmatch("gateways/[^/]+/keys/[^/]+", name):
             parts[name] = (0, f"{hashlib.sha256(text.strip().encode()).hexdigest()}  -")
-        elif name == "manifest" or name.startswith("orphans/") or name.endswith("/proxy.yml"):
+        elif name == "manifest" or name.startswith("orphans/") or name.endswith(("/routes.json", "/keys.json")):
             parts[name] = (0, text.rstrip("\n"))
         elif name.endswith(".graphs-hung"):
             parts[name] = (0, "yes")

@@ -182,9 +182,8 @@ class SimulatedNode:
         if there is None or front is None or _revision(front).get("kind") != GATEWAY or not model:
             return True
         folder = f"{there.state_dir}/gateways/{front.labels['sparkops.deployment']}-{front.labels['sparkops.hash'][:8]}"
-        entries = json.loads(there.files[f"{folder}/proxy.yml"])["model_list"]
-        servers = [one["litellm_params"]["api_base"] for one in entries if one["model_name"] == model]
-        return any(self.answers(one) for one in servers)
+        servers = json.loads(there.files[f"{folder}/routes.json"])["routes"].get(model, {}).get("servers", ())
+        return any(self.answers(one["url"]) for one in servers)
 
     def _routes(self, proxy: SimulatedContainer, member: Mapping[str, Any]) -> bool:
         """Whether a server at this address of the proxy's list has its model, whatever revision it is of."""

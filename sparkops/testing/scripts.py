@@ -52,13 +52,18 @@ def _back(node: SimulatedNode, name: str, again: bool) -> Result:
 
 
 def file(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
-    """`file write PATH MODE`, `file remove PATH…`, `file dirs PATH…`."""
+    """`file write PATH MODE`, `file read PATH`, `file remove PATH…`, `file remove-folder PATH`, `file dirs PATH…`."""
     verb, paths = str(words[0]), [str(word) for word in words[1:]]
     if verb == "write":
         node.files[paths[0]], node.modes[paths[0]] = stdin, paths[1]
+    elif verb == "read":
+        return said(node.files.get(paths[0], ""))
     elif verb == "remove":
         for path in paths:
             node.files.pop(path, None)
+    elif verb == "remove-folder":
+        for path in [one for one in node.files if one.startswith(f"{paths[0]}/")]:
+            del node.files[path]
     elif verb == "dirs":
         node.folders.update(paths)
     else:

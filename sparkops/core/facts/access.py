@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,9 @@ from sparkops.core.facts.reading import lines, number, pairs
 from sparkops.core.notes import NodeHistory, notes
 
 _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
-_GATEWAY = re.compile(r"gateways/[^/]+/proxy\.yml")
+_GATEWAY = re.compile(r"gateways/([^/]+)/(?:routes\.json|proxy\.yml)")
+_ENGINE_KEY = re.compile(r"gateways/([^/]+)/keys/([^/]+)")
+_PEOPLE = re.compile(r"people/([^/]+)/keys\.json")
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ class JobFact:
 class Left:
     """Content of sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read.
 
-    `graphs_hung` are the IDs of images with which CUDA graphs hung; `gateways` are the configurations of fleets'
-    endpoints by the name of their folder.
+    `graphs_hung` are the IDs of images with which CUDA graphs hung; `gateways` are the routes of fleets' endpoints by
+    the name of their folder, `gateway_keys` the digests of the keys there by folder and file, and `people` the
+    files of people's keys by endpoint.
     """
 
     orphans: tuple[Orphan, ...]
@@ -98,6 +101,8 @@ class Left:
     manifest: str | None
     graphs_hung: tuple[str, ...] = ()
     gateways: Mapping[str, str] = field(default_factory=dict)
+    gateway_keys: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    people: Mapping[str, str] = field(default_factory=dict)
 
 
 def user(text: str) -> User:
@@ -164,8 +169,15 @@ def left(text: str) -> Left:
         keys={part.name.removeprefix("keys/"): part.text.split()[0] for part in keys if part.text.strip()},
         manifest=next((part.text for part in found if part.name == "manifest"), None),
         graphs_hung=tuple(f"sha256:{image[1]}" for part in found if (image := _HUNG.fullmatch(part.name))),
-        gateways={part.name.split("/")[1]: part.text for part in found if _GATEWAY.fullmatch(part.name)},
+        gateways={name: part.text for (name,), part in _named(_GATEWAY, found)},
+        gateway_keys={(folder, name): part.text.split()[0] for (folder, name), part in _named(_ENGINE_KEY, found)},
+        people={name: part.text for (name,), part in _named(_PEOPLE, found)},
     )
+
+
+def _named(form: re.Pattern[str], found: Iterable[Probe]) -> Iterator[tuple[tuple[str, ...], Probe]]:
+    """The parts with text whose name has this form, and what the form's groups have found."""
+    return ((name.groups(), part) for part in found if part.text.strip() and (name := form.fullmatch(part.name)))
 
 
 def _orphan(part: Probe, folder: str) -> Orphan | None:

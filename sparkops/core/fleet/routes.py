@@ -1,7 +1,8 @@
 """Which servers of a fleet answer to which model name at its endpoint, and with which API keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sparkops.core.endpoints import ApiPlace
 from sparkops.core.inventory import Node
@@ -9,26 +10,32 @@ from sparkops.core.revision import GATEWAY, Member, Revision, RevisionImage
 from sparkops.core.stored import Stored
 
 USUAL_PORT = 4000
-"""Where LiteLLM listens by default."""
+"""Where LiteLLM listens by default, which endpoints were at first."""
 
 
 Served = Revision | Stored
 """A deployment as it is to be, or as its labels tell it."""
 
 
+class RoutedServer(NamedTuple):
+    """A server of a deployment. `key` is the SHA-256 digest of the deployment's API key; empty: it needs none."""
+
+    deployment: str
+    place: ApiPlace
+    key: str
+
+
 @dataclass(frozen=True)
 class ModelRoute:
     """A model name at the endpoint, and the `servers` that answer to it under the name `served`.
 
-    `kind` is that of the model's requests: chat, embedding or score. Each server has the name of its deployment. `keys`
-    are SHA-256 digests of the API keys that open it; an empty one: no key is needed.
+    `kind` is that of the model's requests: chat, embedding or score.
     """
 
     name: str
     served: str
     kind: str
-    servers: tuple[tuple[str, ApiPlace], ...]
-    keys: frozenset[str]
+    servers: tuple[RoutedServer, ...] = ()
 
 
 def gateway_name(fleet: str) -> str:
@@ -36,8 +43,8 @@ def gateway_name(fleet: str) -> str:
     return f"{fleet}-gateway"
 
 
-def gateway(fleet: str, node: Node, port: int, image: RevisionImage, check: str) -> Revision:
-    """The revision of a fleet's endpoint, which serves no model itself; `check` is the digest of its check of keys."""
+def gateway(fleet: str, node: Node, port: int, image: RevisionImage, program: str) -> Revision:
+    """The revision of a fleet's endpoint, which serves no model itself; `program` is the digest of its program."""
     return Revision(
         deployment=gateway_name(fleet),
         recipe=GATEWAY,
@@ -47,7 +54,7 @@ def gateway(fleet: str, node: Node, port: int, image: RevisionImage, check: str)
         topology=GATEWAY,
         executor=None,
         image=image,
-        args={"check": check},
+        args={"program": program},
         env={},
         mounts=(),
         members=(Member(node.name, node.address, "proxy", 0, port),),
@@ -63,14 +70,8 @@ def routes(places: Mapping[str, tuple[Served, str]], names: Mapping[str, str]) -
     wanted = [(revision.served, name) for name, (revision, _) in places.items()]
     for called, deployment in sorted({*wanted, *names.items()}):
         revision, digest = places[deployment]
-        known = found.get(called, ModelRoute(called, revision.served, revision.kind, (), frozenset()))
-        servers = tuple((deployment, member) for member in revision.engines if member.port is not None)
+        known = found.get(called, ModelRoute(called, revision.served, revision.kind))
         key = "" if revision.without_key else digest
-        found[called] = replace(known, servers=(*known.servers, *servers), keys=known.keys | {key})
+        servers = (RoutedServer(deployment, member, key) for member in revision.engines if member.port is not None)
+        found[called] = replace(known, servers=(*known.servers, *servers))
     return tuple(found.values())
-
-
-def by_key(found: Sequence[ModelRoute]) -> dict[str, list[str]]:
-    """The model names that each API key opens, by its digest; those below the empty one need no key."""
-    keys = sorted({key for one in found for key in one.keys})
-    return {key: [one.name for one in found if key in one.keys] for key in keys}

@@ -28,11 +28,30 @@ def written_routes(config: str) -> dict[str, WrittenRoute]:
         text: Mapping[str, Any] = mapping(json.loads(config))
     except (ValueError, RecursionError):
         return {}
+    if "routes" not in text:
+        return _of_litellm(text)
+    routes = ((name, _entries(mapping(one).get("servers"))) for name, one in mapping(text["routes"]).items())
+    return {
+        name: WrittenRoute(dict(map(_place, servers)), frozenset(str(one.get("key")) for one in servers))
+        for name, servers in routes
+        if name.isprintable()
+    }
+
+
+def _entries(value: Any) -> list[Mapping[str, Any]]:
+    return [mapping(one) for one in value] if isinstance(value, list) else []
+
+
+def _place(server: Mapping[str, Any]) -> tuple[str, str]:
+    return f"{server.get('url')}/v1", f"{server.get('deployment')} on {server.get('node')}"
+
+
+def _of_litellm(text: Mapping[str, Any]) -> dict[str, WrittenRoute]:
+    """The routes of an endpoint of an earlier release, which were LiteLLM's configuration."""
     opened = mapping(mapping(text.get("sparkops")).get("models")).items()
     listed_names = ((key, name) for key, names in opened if isinstance(names, list) for name in names)
     keys = [(str(key), str(name)) for key, name in listed_names if str(name).isprintable()]
-    listed = text.get("model_list")
-    entries = [mapping(one) for one in listed] if isinstance(listed, list) else []
+    entries = _entries(text.get("model_list"))
     return {
         name: WrittenRoute(
             dict(map(_server, (one for one in entries if one.get("model_name") == name))),

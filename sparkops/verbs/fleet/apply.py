@@ -11,8 +11,9 @@ from sparkops.core.schedule import Schedule
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.files import deployments, fleets
 from sparkops.phases.cache import WantedSchedule, compile_schedule
-from sparkops.phases.fleet import arrivals, secret_of
+from sparkops.phases.fleet import arrivals
 from sparkops.phases.gateway import texts
+from sparkops.phases.prepare import secret_of
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session import git
@@ -139,7 +140,9 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
     changing = [part for part in decided.parts if part.changes]
     front = decided.endpoint.wanted
     routes = texts(front, arrivals([part.situation for part in decided.parts], decided.order)) if front else ()
-    session.secrets |= secrets_of(decided.parts, decided.plan.whole, routes, session)
+    session.secrets |= secrets_of(
+        decided.parts, decided.plan.whole, routes, session, front.missing_keys if front else ()
+    )
     session.report.hide(*session.secrets.values())
     for part in changing:
         for finding in part.findings:

@@ -1,14 +1,15 @@
 """The endpoint of a fleet: where it is to be, what it routes, and what happens to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sparkops.core import proxy_image
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Left
+from sparkops.core.facts import Facts, Left
 from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
+from sparkops.core.fleet.people import newest
 from sparkops.core.fleet.routes import gateway
 from sparkops.core.fleet.written_routes import changed_routes, folder
 from sparkops.core.inventory import Node
@@ -16,16 +17,21 @@ from sparkops.core.plan import Result
 from sparkops.core.revision import RevisionImage
 from sparkops.errors import UsageError
 from sparkops.node_commands import scripts
-from sparkops.node_commands.gateway import CHECK
 from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
-from sparkops.phases.parts import deployed_gateways, question
+from sparkops.phases.parts import DeployedRevision, deployed_gateways, question
+from sparkops.remote.frame import script_text
+from sparkops.session.api_key import digest
 from sparkops.session.find_deployment import ours_to_change
+from sparkops.session.find_gateway import people_on
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.observe import Observed, started_by
 from sparkops.verbs.fleet.parts import FleetPart
 from sparkops.verbs.image.distribute import ensure_everywhere
 from sparkops.verbs.image.pull import ensure_pulled, references
+
+SHORT = 12
+"""Digits of the digest that stands for the program in a revision, so that another program replaces the container."""
 
 
 def node_of(wanted: WantedEndpoint, session: Session) -> Node | None:
@@ -57,7 +63,7 @@ def endpoint_of(
     facts, reference = observed.facts, proxy_image.called(image_of(node))
     image = facts[node.name].image(reference)
     made = RevisionImage(reference, image.fingerprint if image else "")
-    revision = gateway(fleet.name, node, fleet.endpoint.port, made, CHECK)
+    revision = gateway(fleet.name, node, fleet.endpoint.port, made, digest(script_text("gateway"))[:SHORT])
     others = tuple(one for one in there if one.stored.hash != revision.hash)
     keys = {part.name: part.situation.key_digest for part in parts}
     one = Gateway(
@@ -69,8 +75,20 @@ def endpoint_of(
         {name: (observed.before[name].stored, had or keys.get(name, "")) for name, had in observed.keys.items()},
         fleet.endpoint.names,
         others,
+        _people(revision.deployment, node.name, others, facts),
     )
     return Endpoint(_asked(one, session), others)
+
+
+def _people(name: str, node: str, others: Sequence[DeployedRevision], facts: Mapping[str, Facts]) -> str:
+    """The file of people's keys: that of its own node, or of one that has the endpoint and changed it since.
+
+    If neither has it, one that an earlier endpoint left on any node.
+    """
+    found = {one: people_on(facts, one, name) for one in facts}
+    nodes = dict.fromkeys([node, *(one for other in others for one in other.nodes)])
+    near = [text for text in map(found.get, nodes) if text]
+    return newest(near or filter(None, found.values()))
 
 
 def _asked(one: Gateway, session: Session) -> Gateway:
@@ -114,7 +132,8 @@ def endpoint_document(endpoint: Endpoint) -> dict[str, Any] | None:
         "gets": [] if one.runs or has_image else [f"get {reference} for {one.member.name}"],
         "why": list(changed_routes(_text(one), one.config())),
         "models": [
-            {"name": it.name, "deployments": list(dict.fromkeys(name for name, _ in it.servers))} for it in one.routes()
+            {"name": it.name, "deployments": list(dict.fromkeys(server.deployment for server in it.servers))}
+            for it in one.routes()
         ],
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from sparkops.core import proxy_image
 from sparkops.core.facts import Unread
 from sparkops.core.fleet.fleet_file import WantedEndpoint
+from sparkops.core.fleet.people import read
 from sparkops.errors import Refused
 from sparkops.phases.gateway import Gateway
 from sparkops.verbs.fleet.parts import FleetPart
@@ -15,7 +16,8 @@ Problem = tuple[str, str]
 
 def refuse(wanted: WantedEndpoint, one: Gateway, parts: Sequence[FleetPart], *, setup: bool) -> None:
     """Raise one Refused for all that is in the way; with `setup`, the image may be missing."""
-    problems = [*_names(wanted, parts), *_port(one), *([] if one.runs else _image(one, setup=setup))]
+    problems = [*_names(wanted, parts), *_port(one)]
+    problems += [] if one.runs else [*_image(one, setup=setup), *_people(one)]
     if problems:
         told = "\n".join(f"{wanted.where}: endpoint: {text}" for text, _ in problems)
         raise Refused(told, hint="\n".join(dict.fromkeys(hint for _, hint in problems)))
@@ -55,6 +57,16 @@ def _port(one: Gateway) -> Iterator[Problem]:
     if found := next((it for it in listening if it.port == port and port not in ours), None):
         holder = f"{found.process} (pid {found.pid})" if found.process else "another process"
         yield f"{holder} uses port {port} of {node}", cure
+
+
+def _people(one: Gateway) -> Iterator[Problem]:
+    """Keys that the endpoint would no longer know once it starts anew."""
+    try:
+        read(one.people)
+    except ValueError as error:
+        told = f"people/{one.revision.deployment}/keys.json cannot be read: {error}"
+        cure = "put a good version of the file back, or remove it: then nobody has a key"
+        yield f"{told}; with it, the endpoint would know nobody's key", cure
 
 
 def _image(one: Gateway, *, setup: bool) -> Iterator[Problem]:

@@ -1,11 +1,11 @@
 """The API keys of a fleet: deployments that share a node have one key, because the file of the key is the node's."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.core.plan import Plan, Secret
-from sparkops.phases.fleet import secret_of
-from sparkops.phases.gateway import NEW_KEY, content
+from sparkops.phases.gateway import NEW_KEY, UNKNOWN, content
+from sparkops.phases.prepare import secret_of
 from sparkops.session.api_key import digest, new_key, old_keys, own_key
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.parts import FleetPart
@@ -33,16 +33,19 @@ def with_common_keys(
     return [found.get(one.name, one) for one in parts]
 
 
-def secrets_of(parts: Iterable[FleetPart], plan: Plan, routes: Iterable[str], session: Session) -> dict[str, str]:
+def secrets_of(
+    parts: Iterable[FleetPart], plan: Plan, routes: Iterable[str], session: Session, routed: Container[str]
+) -> dict[str, str]:
     """What the plan's steps name: keys, and those of the endpoint's `routes` that have the digest of a new key.
 
-    Deployments that have no key yet get the same new one.
+    Deployments that have no key yet get the same new one. The endpoint is sent the keys of those that are `routed`.
     """
     fresh, found = new_key(), dict[str, str]()
     for text in routes:
         if isinstance(hidden := content(text), Secret):
-            found[hidden.name] = text.replace(f'"{NEW_KEY}":', f'"{digest(fresh)}":')
-    for part in (one for one in parts if one.changes and not one.situation.revision.without_key):
+            found[hidden.name] = text.replace(UNKNOWN, UNKNOWN.replace(NEW_KEY, digest(fresh)))
+    keyed = (one for one in parts if not one.situation.revision.without_key)
+    for part in (one for one in keyed if one.changes or one.name in routed):
         facts, name = part.situation.facts, secret_of(part.name).name
         found |= old_keys(session, facts, plan)
         having = (node for node, known in facts.items() if known.key_digest == part.situation.key_digest)

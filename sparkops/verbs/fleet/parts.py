@@ -8,8 +8,7 @@ from sparkops.core.findings import Finding
 from sparkops.core.fleet.ports import Listening, Place, ports_for
 from sparkops.core.revision import GATEWAY
 from sparkops.core.situation import Situation
-from sparkops.phases.fleet import secret_of
-from sparkops.phases.prepare import API_KEY
+from sparkops.phases.prepare import API_KEY, secret_of
 from sparkops.phases.rounds import serves
 from sparkops.session.open import Selected
 from sparkops.session.session import Session
