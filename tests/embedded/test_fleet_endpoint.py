@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import signal
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +16,7 @@ FLEET = {"chat": CHAT, "small": SMALL + "}"}
 CHANGED = {**FLEET, "small": SMALL + ", args.max-num-seqs: 4}"}
 GPT, NEMOTRON = "openai/gpt-oss-120b", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4"
 TOKENS = 20000
+PEOPLE = {"anna": (), "bob": ("--models", "auto", "--rpm", "3"), "carl": ("--parallel", "1")}
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +88,30 @@ def test_it_comes_back_after_its_node_lost_power(lab, url, until):
     lab.fault("node3", "reboot")
     key = lab.json("key", "--deployment", "chat")["key"]
     assert until(lambda: models(url, key) != [] and lab.ask(url, key, "auto")[0] == 200)
+
+
+def test_people_have_keys_with_limits_and_a_revoked_one_ends_alone(lab, url, until):
+    made = {name: lab.json("gateway", "key", "add", name, *limits)["key"] for name, limits in PEOPLE.items()}
+    assert until(lambda: models(url, made["carl"]) != 401)
+    assert models(url, made["bob"]) == ["auto"]
+    assert lab.ask(url, made["anna"], GPT)[0] == 200
+    assert lab.ask(url, made["bob"], GPT)[0] == 403
+    assert [lab.ask(url, made["bob"], "auto")[0] for _ in range(3)] == [200, 200, 429]
+    hers, others = Stream(url, made["anna"], "auto"), Stream(url, made["carl"], "auto")
+    lab.json("gateway", "key", "revoke", "anna")
+    assert until(lambda: models(url, made["anna"]) == 401)
+    assert not hers.rest()[1], "her stream ended"
+    assert others.rest() == (TOKENS + 1, True)
+    used = {one["name"]: one for one in lab.json("gateway", "usage")["usage"] if one["model"]}
+    assert used["carl"]["tokens_out"] == TOKENS
+    assert used["bob"]["requests"] == 2
+
+
+def test_keys_and_what_was_used_outlive_a_killed_endpoint(lab, url, until):
+    key = lab.json("gateway", "key", "rotate", "bob")["key"]
+    before = lab.json("gateway", "usage")["usage"]
+    (name,) = (name for node, name in lab.running() if "-gateway-" in name)
+    os.kill(int(lab.on("node3", "docker", "inspect", "--format", "{{.State.Pid}}", name)), signal.SIGKILL)
+    assert until(lambda: models(url, key) == ["auto"])
+    assert lab.json("gateway", "usage")["usage"] == before
+    assert [one["name"] for one in lab.json("gateway", "key", "list")["keys"]] == ["bob", "carl"]

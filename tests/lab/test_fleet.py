@@ -1,7 +1,9 @@
-"""A fleet over real engines and real LiteLLM: two models on one node, one over both nodes, and one address for all."""
+"""A fleet over real engines: two models on one node, one over both nodes, and one address for all."""
 
 import threading
 
+import anthropic
+import openai
 import pytest
 
 NODES = ("node1", "node2")
@@ -42,6 +44,7 @@ else:
     print(parts[-1].usage.completion_tokens, *{one.finish_reason for part in parts for one in part.choices} - {None})
 """
 TOKENS = 400
+ALL = {"ignore_eos": True}
 
 
 def write(folder, seqs):
@@ -114,6 +117,39 @@ def test_real_models_side_by_side_answer_at_one_address_and_streams_outlive_an_a
     replaced = {name for node in NODES for name in before[node].items() ^ after[node].items()}
     assert {name.split("-")[1] for name, _ in replaced} == {"second"}
     assert asked(lab, SECOND, key) == "4"
+
+
+def test_people_ask_real_engines_with_the_clients_that_they_have(lab, fleet, eventually):
+    url, hello = f"http://{lab.address('node1')}:{PORT}", [{"role": "user", "content": "Hello"}]
+    key = lab.json("gateway", "key", "add", "anna", "--models", "auto,large")["key"]
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client:
+        assert eventually(lambda: listed(client) == ["auto", "large"])
+        for model in ("auto", "large"):
+            parts = client.completions.create(model=model, prompt="Hello", max_tokens=4, stream=True, extra_body=ALL)
+            assert len(list(parts)) >= 4
+        with pytest.raises(openai.PermissionDeniedError):
+            client.completions.create(model=SECOND, prompt="Hello")
+    with anthropic.Anthropic(base_url=url, api_key=key, max_retries=0) as client:
+        said = client.messages.create(model="auto", max_tokens=4, messages=hello)
+        assert said.usage.output_tokens > 0
+    assert eventually(lambda: used(lab, "anna")["requests"] == 3)
+    assert used(lab, "anna")["tokens_out"] >= 9
+    lab.json("gateway", "key", "revoke", "anna")
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client:
+        assert eventually(lambda: listed(client) == [])
+
+
+def listed(client):
+    try:
+        return [one.id for one in client.models.list()]
+    except openai.AuthenticationError:
+        return []
+
+
+def used(lab, name):
+    """What a person used, of all models."""
+    rows = [one for one in lab.json("gateway", "usage")["usage"] if one["name"] == name]
+    return {key: sum(one[key] for one in rows) for key in ("requests", "tokens_out")}
 
 
 def test_the_endpoint_comes_back_after_a_power_loss(lab, fleet, eventually):

@@ -57,7 +57,7 @@ def routes(lab: Lab) -> dict[str, str]:
     found = {}
     for node in lab.world.nodes.values():
         for one in (one for one in node.engine.listed() if one.running and "-gateway-" in one.name):
-            place = f"gateways/fleet-gateway-{one.name.rpartition('-')[2]}/proxy.yml"
+            place = f"gateways/fleet-gateway-{one.name.rpartition('-')[2]}/routes.json"
             found[one.name] = node.files[f"{node.state_dir}/{place}"]
     return found
 

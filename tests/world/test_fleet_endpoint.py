@@ -26,7 +26,7 @@ def config(lab: Lab, node: str = "node1") -> dict[str, Any]:
     one = gateways(lab, node)[-1]
     name = f"{one.labels['sparkops.deployment']}-{one.labels['sparkops.hash'][:8]}"
     there = lab.world.nodes[node]
-    return dict(json.loads(there.files[f"{there.state_dir}/gateways/{name}/proxy.yml"]))
+    return dict(json.loads(there.files[f"{there.state_dir}/gateways/{name}/routes.json"]))
 
 
 def gateways(lab: Lab, node: str) -> list[Any]:
@@ -39,10 +39,19 @@ def routes(lab: Lab, node: str = "node1") -> dict[str, set[str]]:
     """By model name, the nodes that the endpoint routes to."""
     places = {one.address: name for name, one in lab.world.nodes.items()}
     found: dict[str, set[str]] = {}
-    for one in config(lab, node)["model_list"]:
-        address = one["litellm_params"]["api_base"].split("/")[2].partition(":")[0]
-        found.setdefault(one["model_name"], set()).add(places[address])
-    return {name: nodes for name, nodes in found.items() if "@" not in name}
+    for name, route in config(lab, node)["routes"].items():
+        addresses = (one["url"].split("/")[2].partition(":")[0] for one in route["servers"])
+        found[name] = {places[address] for address in addresses}
+    return found
+
+
+def digests(lab: Lab) -> dict[str, set[str]]:
+    """By the digest of a deployment's key, the model names that it opens."""
+    found: dict[str, set[str]] = {}
+    for name, route in config(lab)["routes"].items():
+        for one in route["servers"]:
+            found.setdefault(one["key"], set()).add(name)
+    return found
 
 
 def endpoint(lab: Lab) -> dict[str, Any]:
@@ -70,11 +79,10 @@ def test_each_key_opens_the_models_of_its_deployments_and_no_key_is_stored(lab: 
     keys = {nodes[name].files[f"{nodes[name].state_dir}/key"].strip() for name in ("node2", "node3")}
     text = json.dumps(config(lab))
     assert not [key for key in keys if key in text]
-    assert len(config(lab)["sparkops"]["models"]) == len(keys) == 1
+    assert len(digests(lab)) == len(keys) == 1
     write(lab, {**TWO, "other": TWO["other"] + ", api-key: false"}, **FIRST)
     lab.cli("apply", code=0)
-    opened = {key != "": len(names) for key, names in config(lab)["sparkops"]["models"].items()}
-    assert opened == {True: 2, False: 1}
+    assert {key != "": len(names) for key, names in digests(lab).items()} == {True: 2, False: 1}
 
 
 def test_another_deployment_and_a_move_change_its_routes_and_not_its_container(lab: Lab) -> None:
@@ -101,7 +109,7 @@ def test_deployments_of_one_model_name_answer_in_turn_and_have_one_key(lab: Lab)
     lab.cli("apply", code=0)
     assert routes(lab)["auto"] == {"node2"}
     assert {"node2", "node3"} in routes(lab).values()
-    assert len(config(lab)["sparkops"]["models"]) == 1
+    assert len(digests(lab)) == 1
     assert not lab.json("apply")["changed"]
 
 

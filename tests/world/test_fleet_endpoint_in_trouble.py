@@ -187,20 +187,21 @@ def test_what_cannot_stand_beside_it_is_refused(lab: Lab, deployments: dict[str,
 def test_what_a_node_says_of_its_routes_is_only_shown(lab: Lab) -> None:
     applied(lab)
     node = lab.node("node1")
-    (path,) = (path for path in node.files if path.endswith("/proxy.yml") and "/gateways/" in path)
-    for text in ("{", "[" * 10_000, '{"sparkops": {"models": {"": ["a\\nb", "\\u001b[31mred"]}}, "model_list": 3}'):
+    (path,) = (path for path in node.files if path.endswith("/routes.json"))
+    hostile = '{"sparkops": {"models": {"": ["a\\nb", "\\u001b[31mred"]}}, "model_list": 3}'
+    for text in ("{", "[" * 10_000, hostile, '{"routes": {"\\u001b[31mred": {}, "x": {"servers": [3, {"url": []}]}}}'):
         node.files[path] = text
         assert endpoint(lab)["action"] == "routes"
         assert "\x1b" not in lab.cli("status").out
     lab.cli("apply", code=0)
-    assert config(lab)["model_list"]
+    assert config(lab)["routes"]
 
 
 def test_no_routes_of_earlier_ones_stay_on_the_node(lab: Lab) -> None:
     applied(lab)
     write(lab, TWO, endpoint="node: node1, port: 4100")
     lab.cli("apply", code=0)
-    assert len([path for path in lab.node("node1").files if path.endswith("/proxy.yml")]) == 1
+    assert len([path for path in lab.node("node1").files if path.endswith("/routes.json")]) == 1
 
 
 def test_a_deployment_takes_its_key_along_to_a_node_without_one(lab: Lab) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sparkops.core.bench.suites import Point, Suite
 from sparkops.core.copying import Hop
-from sparkops.core.fleet.routes import ModelRoute
+from sparkops.core.fleet.routes import ModelRoute, RoutedServer
 from sparkops.core.model_name import model_name
 from sparkops.core.plan import Command, Script, Secret, Upload
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
@@ -41,6 +41,7 @@ NAMES: dict[str, Any] = {
     "TWO": Suite("two", "", "", (256,), (16,), (1, 2), runs=2),
     "MODEL": model_name("org/model@" + "a" * 40),
     "ModelRoute": ModelRoute,
+    "RoutedServer": RoutedServer,
     "replace": replace,
 }
 

@@ -49,7 +49,7 @@ def proxy(nodes):
         def begin(wishes):
             path = nodes.place / "proxy.yml"
             path.write_text(json.dumps(wishes))
-            servers = http.listen(nodes.one, nodes.one.address, PROXY_PORT, handler(Config(str(path))))
+            servers = http.listen(nodes.one, nodes.one.address, PROXY_PORT, handler(Router(Config(str(path)))))
             stack.enter_context(opened(servers))
             return nodes.one.address
 

@@ -31,7 +31,7 @@ def text(*deployed: Revision, key: str = "k", **names: str) -> str:
 
 def test_a_name_leads_to_every_server_of_its_deployments_once() -> None:
     found = routes({"chat": (CHAT, "k"), "more": (MORE, "k"), "coder": (CODER, "")}, {"auto": "chat", "gpt": "chat"})
-    places = {one.name: [(name, it.name) for name, it in one.servers] for one in found}
+    places = {one.name: [(it.deployment, it.place.name) for it in one.servers] for one in found}
     chat = [("chat", "node1"), ("chat", "node2")]
     assert places == {"auto": chat, "gpt": [*chat, ("more", "node3")], "qwen": [("coder", "node3")]}
 
@@ -48,7 +48,7 @@ def test_a_worker_and_a_server_without_an_api_are_no_servers() -> None:
         {"chat": (Revision("chat", "r", "m", "gpt", "chat", "cluster", "ray", IMAGE, {}, {}, (), (head, worker)), "k")},
         {},
     )
-    assert [one.name for _, one in found.servers] == ["node1"]
+    assert [one.place.name for one in found.servers] == ["node1"]
 
 
 @pytest.mark.parametrize(
