@@ -129,7 +129,7 @@ async def _pass(answer: aiohttp.ClientResponse, one: Passage) -> web.StreamRespo
         body = await answer.read()
         one.counted.whole(body)
         return web.Response(status=answer.status, body=body, headers=kind)
-    one.out = out = web.StreamResponse(headers={**kind, "Cache-Control": "no-cache"})
+    one.out = out = web.StreamResponse(status=answer.status, headers={**kind, "Cache-Control": "no-cache"})
     one.counted.guess = len(one.request.data) // BYTES_A_TOKEN
     await out.prepare(one.client)
     try:

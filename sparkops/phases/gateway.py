@@ -23,7 +23,6 @@ NEW_KEY = "new"
 UNKNOWN = f'"key": "{NEW_KEY}"'
 """How that digest stands in routes."""
 
-
 PEOPLE_TITLE = "write the file of people's keys"
 
 
@@ -127,10 +126,8 @@ class Gateway:
     @property
     def former_keys(self) -> list[str]:
         """The files of API keys that no deployment has once the file is in force."""
-        written = self.missing_keys.values()
-        return [
-            name for name, key in self.key_files.items() if key not in self._needed.values() and name not in written
-        ]
+        kept = self.missing_keys.values()
+        return [name for name, key in self.key_files.items() if key not in self._needed.values() and name not in kept]
 
     @property
     def routed(self) -> bool:

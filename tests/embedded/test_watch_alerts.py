@@ -103,6 +103,11 @@ def test_an_engine_that_ends_again_and_again_is_a_restart_loop(serving, watch, u
     assert until(told_after_one_more), screens.web.said  # the first may come before the stream
 
 
+def failed(screens):
+    """What is told of a lost rank where the head noticed first: a busy machine may show no frame before that."""
+    return screens.show("openai-gpt-oss-120b", "deployment-failed")
+
+
 def test_a_boot_is_followed_rank_by_rank_and_a_lost_rank_is_told(lab_with, watch, until):
     lab = lab_with(nodes=2, speed=0.2)
     screens = watch(lab)
@@ -119,5 +124,5 @@ def test_a_boot_is_followed_rank_by_rank_and_a_lost_rank_is_told(lab_with, watch
     assert "weights" in phases
     worker = next(name for node, name in lab.running() if node == "node2")
     lab.on("node2", "docker", "stop", worker)
-    assert until(lambda: screens.show("node2", "rank-lost")), screens.web.said
+    assert until(lambda: screens.show("node2", "rank-lost") or failed(screens)), screens.web.said
     assert lab.json("watch", "--once")["deployments"][0]["state"] in ("degraded", "failed")
