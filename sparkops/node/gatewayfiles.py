@@ -48,11 +48,12 @@ class Followed(Generic[Read]):
     def _gone(self, error: OSError) -> bool:
         if self.mark is None:
             return False
-        self._tell(error)
         self.mark = None
         if self.gone_is_empty:
             self.value = self.empty
-        return self.gone_is_empty
+            return True
+        self._tell(error)
+        return False
 
     def _tell(self, error: Exception) -> None:
         if self.trouble != (trouble := repr(error)):

@@ -59,10 +59,10 @@ class Group:
     key: str
 
 
-def words(member: Member, config: str = CONFIG_IN_CONTAINER) -> tuple[str, ...]:
+def words(member: Member) -> tuple[str, ...]:
     """The entry script's arguments."""
     listen = ("--host", "0.0.0.0", "--port", str(member.port))
-    return ("proxy", "--health", health_url(member), "--", "litellm", "--config", config, *listen)
+    return ("proxy", "--health", health_url(member), "--", "litellm", "--config", CONFIG_IN_CONTAINER, *listen)
 
 
 def config(revision: Revision) -> str:
@@ -73,9 +73,7 @@ def config(revision: Revision) -> str:
     return configured([group], f"sparkops_auth.{check}", metrics=bool(revision.proxy_metrics))
 
 
-def configured(
-    groups: Iterable[Group], check: str, further: Mapping[str, Any] | None = None, metrics: bool = False
-) -> str:
+def configured(groups: Iterable[Group], check: str, metrics: bool = False) -> str:
     """The configuration as JSON, which LiteLLM reads as YAML. `check` is the function that judges API keys.
 
     `metrics`: count for Prometheus, at `/metrics/` without a key, as vLLM does; the image must have prometheus_client.
@@ -89,7 +87,6 @@ def configured(
     alone = [_server(one, name, _alone(one, name)) for one in several for name in one.servers]
     return json.dumps(
         {
-            **(further or {}),
             "model_list": [*together, *alone],
             "router_settings": {
                 **router,
