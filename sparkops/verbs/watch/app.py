@@ -85,9 +85,10 @@ class WatchScreen(App[None]):
         self._source, self._time, self._glyphs = source, clock, glyphs
         self._view, self._picture, self._said = View(), Picture(), ""
         self._lines: tuple[tuple[str, str] | None, list[str]] = None, []
+        self._screenful = LinesOfText()  # kept, as a last tick may come when the screen has no widgets any more
 
     def compose(self) -> ComposeResult:
-        yield LinesOfText()
+        yield self._screenful
         yield Input(placeholder="show only rows with this word", id="filter")
 
     def on_mount(self) -> None:
@@ -113,7 +114,7 @@ class WatchScreen(App[None]):
 
     def _draw(self) -> None:
         size = (self.size.width, self.size.height)
-        self.query_one(LinesOfText).show(drawn(self._view, self._picture, self._rows(), size, self._time(), self._said))
+        self._screenful.show(drawn(self._view, self._picture, self._rows(), size, self._time(), self._said))
 
     def on_key(self, event: Key) -> None:
         if self.query_one("#filter", Input).has_focus:

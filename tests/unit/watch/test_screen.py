@@ -115,3 +115,11 @@ def test_a_problem_says_for_how_long_it_is_there():
 def test_q_ends_it():
     app, _ = asyncio.run(pressed(a_picture(), "q"))
     assert not app.is_running
+
+
+def test_a_tick_that_comes_after_the_end_does_nothing():
+    async def late() -> None:
+        app, _ = await pressed(a_picture())
+        app._tick()
+
+    asyncio.run(late())
