@@ -39,21 +39,10 @@ SOON=60
 mark=sparkops-copy:
 keys=${state%/.local/state/sparkops}/.ssh/authorized_keys
 
-# The other lines, and those on stdin, as one file that is there whole or not at all.
-rewrite() {
-    file=$(readlink -f "$keys") || return
-    (
-        flock 7
-        [ ! -e "$file" ] || grep -v " $mark$1\$" "$file" >"$file.new.$$"
-        cat >>"$file.new.$$" && chmod 600 "$file.new.$$" && own "$file.new.$$" && mv -f "$file.new.$$" "$file"
-    ) 7<"$state"
-    code=$?
-    rm -f "$file.new.$$"
-    return "$code"
-}
+. ./keyline.sh
 
 forget() {
-    if grep -qs " $mark$1\$" "$keys"; then rewrite "$1" </dev/null; fi
+    if grep -qs " $mark$1\$" "$keys"; then key_line "$1" </dev/null; fi
     rm -rf "${relay:?}/$1"
 }
 
@@ -92,7 +81,7 @@ open() {
     read -r key
     until=$(date -d '+1 day' +%Y%m%d%H%M 2>/dev/null) || until=''
     options="restrict,command=\"exec sh .local/state/sparkops/relay/$id/receive\",from=\"$from\""
-    echo "$options${until:+,expiry-time=\"$until\"} $key $mark$id" | rewrite "$id" || {
+    echo "$options${until:+,expiry-time=\"$until\"} $key $mark$id" | key_line "$id" || {
         echo "cannot write $keys" >&2
         exit 73
     }

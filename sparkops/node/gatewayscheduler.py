@@ -1,0 +1,220 @@
+"""Which deployments on demand are to start and which to stop. Decisions only: the caller acts, and brings the time.
+
+A deployment is asleep, starting, awake or stopping. Requests for one that is not awake wait. The deployment whose
+request has waited longest starts next; what does not fit beside it stops first, but not before its stay is over and
+its last request is answered. Until then, new requests for it wait too, so that nobody waits forever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkops.node.gatewaykeys import Denied
+
+LEAST_STAY = 30.0
+"""Seconds for which a deployment stays at least; longer if its start took longer, so that half of the time serves."""
+
+MOST_WAITING, MOST_OF_ONE = 256, 32
+"""How many requests wait at most: of all, and of one person."""
+
+RETRY, LONGEST_RETRY = 15.0, 600.0
+"""Seconds until a start that failed is tried again, doubled each time."""
+
+UNKNOWN_START = 120.0
+"""Seconds that a start is said to take before one was seen."""
+
+
+@dataclass(frozen=True)
+class OnDemand:
+    """A deployment that stops if nobody asks for it for `idle` seconds.
+
+    `needs` is its memory on each of its nodes in KiB. Two share a node only if one of them is `alongside`. Of two that
+    could stop, the one with the lower `priority` does.
+    """
+
+    name: str
+    needs: Mapping[str, int]
+    alongside: bool = False
+    idle: float = 1800.0
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a node has for deployments on demand: memory in KiB; `owned` if another one there is not `alongside`."""
+
+    kib: int
+    owned: bool = False
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A request that waits since `since`."""
+
+    name: str
+    who: str
+    since: float
+
+
+@dataclass(frozen=True)
+class Act:
+    """What to do now; its end is told with `awake`, `asleep` or `failed`."""
+
+    verb: Literal["start", "stop"]
+    name: str
+
+
+@dataclass(eq=False)
+class Resident:
+    """How a deployment is now. `since` is when its state began, `used` when a request for it last began or ended.
+
+    `took` is how long its last start was. After so many `failures` in a row it does not start before `not_before`.
+    """
+
+    spec: OnDemand
+    state: Literal["asleep", "starting", "awake", "stopping"] = "asleep"
+    since: float = 0.0
+    used: float = 0.0
+    took: float | None = None
+    running: int = 0
+    failures: int = 0
+    not_before: float = 0.0
+    draining: bool = False
+    waiting: list[Waiting] = field(default_factory=list)
+
+    def stayed(self, now: float) -> bool:
+        """Whether it may stop, as soon as nothing runs."""
+        return self.state == "awake" and now - self.since >= max(LEAST_STAY, self.took or 0.0)
+
+    def becomes(self, state: Literal["asleep", "starting", "awake", "stopping"], now: float) -> None:
+        self.state, self.since, self.draining = state, now, False
+
+
+class Scheduler:
+    """Deployments on demand in the room of their nodes."""
+
+    def __init__(self, specs: Iterable[OnDemand], rooms: Mapping[str, Room]) -> None:
+        self.rooms = rooms
+        self.residents = {one.name: Resident(one) for one in specs}
+
+    def ask(self, name: str, who: str, now: float) -> Waiting:
+        """A request comes in; `admitted` lets it through. Raises Denied with 429 or 503."""
+        one = self.residents[name]
+        if one.state == "asleep" and not self.fit([one]):
+            raise Denied(503, f"{name} has no room on its nodes: `sparkops diff` tells more", 60)
+        if one.state in ("asleep", "stopping") and now < one.not_before:
+            raise Denied(503, f"{name} did not start: `sparkops gateway logs` tells why", one.not_before - now)
+        everybody = [waiting for other in self.residents.values() for waiting in other.waiting]
+        theirs = sum(waiting.who == who for waiting in everybody)
+        if len(everybody) >= MOST_WAITING or theirs >= MOST_OF_ONE:
+            raise Denied(429, "too many requests wait for a model to start", self.start_time(name, now))
+        waiting = Waiting(name, who, now)
+        one.waiting.append(waiting)
+        return waiting
+
+    def admitted(self, now: float) -> list[Waiting]:
+        """The requests that wait no longer; each counts as running until `done`."""
+        found = []
+        for one in self.residents.values():
+            if one.waiting and one.state == "awake" and not one.draining:
+                found += one.waiting
+                one.running, one.used, one.waiting = one.running + len(one.waiting), now, []
+        return found
+
+    def leave(self, waiting: Waiting) -> None:
+        """Who waited went away."""
+        self.residents[waiting.name].waiting.remove(waiting)
+
+    def done(self, name: str, now: float) -> None:
+        """A request that was admitted has ended."""
+        one = self.residents[name]
+        one.running, one.used = one.running - 1, now
+
+    def decide(self, now: float) -> list[Act]:
+        """What to do now. It follows from what is known, so it is asked again after each change and now and then."""
+        wanted = self._next()
+        going = self._in_the_way(wanted)
+        for one in self.residents.values():
+            one.draining = one in going and one.stayed(now)
+        idle = [one for one in self.residents.values() if not one.waiting and now - one.used >= one.spec.idle]
+        stops = [one for one in (*going, *(one for one in idle if one not in going)) if one.stayed(now)]
+        stops = [one for one in stops if not one.running]
+        for one in stops:
+            one.becomes("stopping", now)
+        starts = []
+        for one in wanted:
+            if self.fit([one, *(other for other in self.residents.values() if other.state != "asleep")]):
+                one.becomes("starting", now)
+                starts.append(one)
+        return [*(Act("stop", one.spec.name) for one in stops), *(Act("start", one.spec.name) for one in starts)]
+
+    def _next(self) -> list[Resident]:
+        """Those that are to start next, all together. None overtakes another that waits longer for one of its nodes."""
+        asked = [one for one in self.residents.values() if one.waiting and one.state == "asleep"]
+        starting = [one for one in self.residents.values() if one.state == "starting"]
+        found, kept_free = list[Resident](), set[str]()
+        for one in sorted(asked, key=lambda one: one.waiting[0].since):
+            if kept_free.isdisjoint(one.spec.needs) and self.fit([*starting, *found, one]):
+                found.append(one)
+            else:
+                kept_free |= one.spec.needs.keys()
+        return found
+
+    def _in_the_way(self, wanted: list[Resident]) -> list[Resident]:
+        """What must stop for them: those that are idle first, then by priority, then those unused for longest."""
+        nodes = {node for one in wanted for node in one.spec.needs}
+        there = [one for one in self.residents.values() if one.state in ("starting", "awake")]
+        stay, going = [*wanted], []
+        for one in sorted((one for one in there if not nodes.isdisjoint(one.spec.needs)), key=_worth, reverse=True):
+            if self.fit([*stay, one]):
+                stay.append(one)
+            else:
+                going.append(one)
+        return going
+
+    def fit(self, together: Iterable[Resident]) -> bool:
+        """Whether the nodes have room for all of these at once."""
+        given, owners = dict[str, int](), {node for node, room in self.rooms.items() if room.owned}
+        for one in together:
+            for node, need in one.spec.needs.items():
+                given[node] = given.get(node, 0) + need
+                if not one.spec.alongside:
+                    if node in owners:
+                        return False
+                    owners.add(node)
+        return all(node in self.rooms and need <= self.rooms[node].kib for node, need in given.items())
+
+    def awake(self, name: str, now: float) -> None:
+        """It answers. Whether we started it or somebody else did makes no difference."""
+        one = self.residents[name]
+        if one.state == "starting":
+            one.took = now - one.since
+        if one.state != "awake":
+            one.becomes("awake", now)
+            one.used, one.failures, one.not_before = now, 0, 0.0
+
+    def asleep(self, name: str, now: float) -> None:
+        """None of its containers runs any more."""
+        self.residents[name].becomes("asleep", now)
+
+    def failed(self, name: str, now: float) -> list[Waiting]:
+        """Its start failed, and it is to be stopped; the requests to refuse."""
+        one = self.residents[name]
+        refused, one.waiting = one.waiting, []
+        one.becomes("stopping", now)
+        one.not_before = now + min(LONGEST_RETRY, RETRY * 2.0**one.failures)
+        one.failures += 1
+        return refused
+
+    def start_time(self, name: str, now: float) -> float:
+        """Seconds until it may be awake, if nothing else must end before."""
+        one = self.residents[name]
+        took = UNKNOWN_START if one.took is None else one.took
+        return max(1.0, took - (now - one.since) if one.state == "starting" else took)
+
+
+def _worth(one: Resident) -> tuple[bool, bool, int, float]:
+    """The larger, the rather it stays; one that starts cannot be stopped."""
+    return one.state == "starting", one.running > 0, one.spec.priority, one.used

@@ -1,0 +1,23 @@
+"""Commands that let a fleet's endpoint start and stop containers of a node, as `switch.sh` describes them."""
+
+from collections.abc import Iterable, Mapping
+
+from sparkops.core.plan import Command, Script, Secret, Word
+
+SWITCH = Script("switch")
+
+
+def open_to(
+    state_dir: str, gateway: str, origins: Iterable[str], public: Secret, containers: Mapping[str, str],
+    cache_dir: str | None,
+) -> Command:  # fmt: skip
+    """Let the endpoint's key in from these addresses, for these containers, each with its deployment."""
+    named = (word for pair in containers.items() for word in pair)
+    scripts: tuple[Word, ...] = (Script("answer"), Script("cache"))
+    return Command(
+        (SWITCH, "open", state_dir, gateway, ",".join(origins), cache_dir or "", *scripts, *named), stdin=public
+    )
+
+
+def close(state_dir: str, gateway: str) -> Command:
+    return Command((SWITCH, "close", state_dir, gateway))
