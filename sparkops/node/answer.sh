@@ -1,7 +1,7 @@
 #!/bin/sh
 # All that the key of a fleet's endpoint may do on this node, as the command that its SSH client asks for:
 #
-#   look            `memory` and the KiB that are available, then the name and the state of each container
+#   look            `memory` and the KiB that are available, then of each container: name, state, how often it restarted
 #   start NAME      drops the page cache first
 #   stop NAME
 #
@@ -30,7 +30,7 @@ look() {
     done <"${SPARKOPS_ROOT:-}/proc/meminfo"
     while read -r name deployment; do
         id=$(find_it "$name" "$deployment") || exit
-        [ -z "$id" ] || echo "$name $(docker inspect --format '{{.State.Status}}' "$id")"
+        [ -z "$id" ] || echo "$name $(docker inspect --format '{{.State.Status}} {{.RestartCount}}' "$id")"
     done <containers
 }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import os
 import time
 from collections.abc import AsyncIterator
@@ -19,6 +18,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from sparkops.node.gatewayactivator import Activator
 from sparkops.node.gatewayasking import LARGEST, Asking, Caller, body_of, key_of
 from sparkops.node.gatewayfiles import Followed, told
 from sparkops.node.gatewayforward import KEPT, PATHS, TIMEOUT, Passage, forward, prepared
@@ -46,6 +46,7 @@ class GatewayProgram:
         self.usage = Usage(f"{PEOPLE}/usage.json")
         self.limits = Limits(self.usage.tokens)
         self.chooser = Chooser()
+        self.activator = Activator()
         self.running: dict[asyncio.Task[Any], str] = {}
         self.ended: set[asyncio.Task[Any]] = set()
 
@@ -58,11 +59,11 @@ class GatewayProgram:
             connector=connector, timeout=TIMEOUT, cookie_jar=jar, auto_decompress=False
         ) as session:
             self.session = session
-            follows = asyncio.create_task(self.follow())
+            tasks = [asyncio.create_task(one) for one in (self.follow(), self.activator.life(session))]
             yield
-            follows.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await follows
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
         self.save()
 
     async def follow(self) -> None:
@@ -80,6 +81,7 @@ class GatewayProgram:
         """Take up what changed; the requests of a key that is no longer there end."""
         self.routes.refresh()
         self.engines.refresh()
+        self.activator.refresh()
         if self.people.refresh():
             told(f"has {len(self.people.value)} API keys of people")
             for task, digest in self.running.items():
@@ -108,10 +110,11 @@ class GatewayProgram:
     async def models(self, request: web.Request) -> web.StreamResponse:
         try:
             caller = self.caller(request)
-            mine = [one for _, one in sorted(self.routes.value.items()) if caller.may(one)]
+            routes = [one for _, one in sorted(self.routes.value.items()) if caller.may(one)]
+            mine = [(one, self.activator.told_of(one.servers)) for one in routes]
             if (name := request.match_info.get("name")) is None:
                 return web.json_response(listed(mine))
-            named = [one for one in mine if one.name == name]
+            named = [found for found in mine if found[0].name == name]
             if not named:
                 raise _unknown(name)
             return web.json_response(listed(named)["data"][0])
@@ -134,7 +137,7 @@ class GatewayProgram:
     def note(self, asked: Asking) -> None:
         """Count a request that ended, and log it."""
         who, one = asked.caller.name if asked.caller else "unknown key", asked.passage
-        sums, seconds = one.counted.sums if one else {}, time.monotonic() - asked.began
+        sums, seconds = one.counted.sums if one else {}, time.monotonic() - asked.began - (one.held if one else 0)
         if one:
             self.usage.add(who, one.route.served, requests=1, seconds=seconds, **sums)
         elif asked.status == 429:
@@ -142,6 +145,7 @@ class GatewayProgram:
         tokens = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in sums.items())
         told(
             f"{who}: {one.route.name if one else 'no model'}: {asked.status}, {tokens or 'no tokens'}, {seconds:.2f} s"
+            + (f" after {one.held:.0f} s of waiting" if one and one.held >= 1 else "")
         )
 
     def passage(self, request: web.Request, caller: Caller, body: dict[str, Any]) -> Passage:
@@ -161,8 +165,20 @@ class GatewayProgram:
 
     async def answer(self, asked: Asking, caller: Caller) -> web.StreamResponse:
         body = await body_of(asked.request)
-        asked.passage = self.passage(asked.request, caller, body)
-        return await forward(self.session, asked.passage, self.chooser)
+        asked.passage = one = self.passage(asked.request, caller, body)
+        try:
+            return await self.when_awake(one, caller)
+        except Denied as denied:
+            return await one.end(denied)
+
+    async def when_awake(self, one: Passage, caller: Caller) -> web.StreamResponse:
+        """The answer, as soon as a deployment of its model is there."""
+        name = self.activator.deployment(server for server, _ in one.servers)
+        if name is None:
+            return await forward(self.session, one, self.chooser)
+        async with self.activator.turn(name, caller.name, one):
+            one.servers = [it for it in one.servers if it[0].deployment == name]
+            return await forward(self.session, one, self.chooser)
 
     async def held_to_limits(self, asked: Asking, caller: Caller) -> web.StreamResponse:
         """The answer; a request of a person counts from its first byte, and ends early when their key does."""

@@ -42,11 +42,15 @@ TRIES = 2
 
 @dataclass(frozen=True)
 class Request:
-    """What a server is sent: where, and what; `hide` the count of tokens in the stream, which only we want."""
+    """What a server is sent: where, and what; `hide` the count of tokens in the stream, which only we want.
+
+    `stream`: the client wants events.
+    """
 
     path: str
     data: bytes
     hide: bool
+    stream: bool = False
 
 
 def prepared(path: str, body: dict[str, Any], route: NamedRoute) -> Request:
@@ -57,19 +61,23 @@ def prepared(path: str, body: dict[str, Any], route: NamedRoute) -> Request:
     for name, value in (("stream", body.get("stream")), ("include_usage", options.get("include_usage"))):
         if not isinstance(value, bool | None):  # engines take more for true, and would count other than we do
             raise Denied(400, f"{name} is true or false", param=name)
-    hide = path in COUNTS_IF_ASKED and body.get("stream") is True and not options.get("include_usage")
+    stream = body.get("stream") is True
+    hide = stream and path in COUNTS_IF_ASKED and not options.get("include_usage")
     body = {**body, "model": route.served}
     if hide:
         body["stream_options"] = {**options, "include_usage": True}
     try:
-        return Request(path, json.dumps(body, separators=(",", ":")).encode(), hide)
+        return Request(path, json.dumps(body, separators=(",", ":")).encode(), hide, stream)
     except RecursionError:
         raise Denied(400, "the body is nested too deep") from None
 
 
 @dataclass
 class Passage:
-    """A request under way: the servers that may answer it, each with its key, and what of the answer has passed."""
+    """A request under way: the servers that may answer it, each with its key, and what of the answer has passed.
+
+    It was `held` for so many seconds. Once a server has `answered`, what breaks off is not asked again.
+    """
 
     client: web.Request
     route: NamedRoute
@@ -77,6 +85,21 @@ class Passage:
     request: Request
     counted: Counted = field(default_factory=Counted)
     out: web.StreamResponse | None = None
+    held: float = 0.0
+    answered: bool = False
+
+    async def begin(self, status: int = 200, kind: str = "text/event-stream; charset=utf-8") -> web.StreamResponse:
+        """The stream to the client, from now on."""
+        if self.out is None:
+            headers = {"Content-Type": kind, "Cache-Control": "no-cache"}
+            self.out = web.StreamResponse(status=status, headers=headers)
+            await self.out.prepare(self.client)
+        return self.out
+
+    async def beat(self, text: str) -> None:
+        """A sign of life on a stream that the engine has not begun: a comment, which clients skip."""
+        out = await self.begin()
+        await out.write(f": {text}\n\n".encode())
 
     async def end(self, denied: Denied) -> web.StreamResponse:
         """End the stream that has begun; raises Denied if none has."""
@@ -106,7 +129,7 @@ async def forward(session: aiohttp.ClientSession, one: Passage, chooser: Chooser
                 504, f"the engine of {one.route.name} has said nothing for {TIMEOUT.sock_read:.0f} s"
             ) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            if one.out:
+            if one.answered:
                 raise  # the client went away
             status, reached = 0, reached + (not isinstance(error, aiohttp.ClientConnectorError | TimeoutError))
         chooser.fails(server)
@@ -124,14 +147,15 @@ def _headers(client: web.Request, key: str) -> dict[str, str]:
 
 
 async def _pass(answer: aiohttp.ClientResponse, one: Passage) -> web.StreamResponse:
-    kind = {"Content-Type": answer.headers.get("Content-Type", "application/json")}
+    kind = answer.headers.get("Content-Type", "application/json")
     if answer.content_type != "text/event-stream":
         body = await answer.read()
         one.counted.whole(body)
-        return web.Response(status=answer.status, body=body, headers=kind)
-    one.out = out = web.StreamResponse(status=answer.status, headers={**kind, "Cache-Control": "no-cache"})
-    one.counted.guess = len(one.request.data) // BYTES_A_TOKEN
-    await out.prepare(one.client)
+        if one.out is not None:  # it was held, and refused at last
+            raise Denied(answer.status, body.decode(errors="replace")[:2000])
+        return web.Response(status=answer.status, body=body, headers={"Content-Type": kind})
+    one.answered, one.counted.guess = True, len(one.request.data) // BYTES_A_TOKEN
+    out = await one.begin(answer.status, kind)
     try:
         async for chunk in answer.content.iter_any():
             if passed := one.counted.passing(chunk, one.request.hide):

@@ -36,9 +36,9 @@ def broken_off(denied: Denied, path: str) -> bytes:
     return named + b"data: " + json.dumps(error(denied, path)).encode() + b"\n\n"
 
 
-def listed(found: Iterable[NamedRoute]) -> dict[str, Any]:
-    """`/v1/models`: each entry has the fields of both shapes."""
-    models = [_model(one) for one in found]
+def listed(found: Iterable[tuple[NamedRoute, dict[str, Any]]]) -> dict[str, Any]:
+    """`/v1/models`: each entry has the fields of both shapes, and whether its deployment is loaded."""
+    models = [_model(one) | state for one, state in found]
     ends = {"first_id": models[0]["id"], "last_id": models[-1]["id"]} if models else {}
     return {"object": "list", "data": models, "has_more": False, **ends}
 

@@ -13,9 +13,6 @@ from typing import Literal
 
 from sparkops.node.gatewaykeys import Denied
 
-LEAST_STAY = 30.0
-"""Seconds for which a deployment stays at least; longer if its start took longer, so that half of the time serves."""
-
 MOST_WAITING, MOST_OF_ONE = 256, 32
 """How many requests wait at most: of all, and of one person."""
 
@@ -31,7 +28,8 @@ class OnDemand:
     """A deployment that stops if nobody asks for it for `idle` seconds.
 
     `needs` is its memory on each of its nodes in KiB. Two share a node only if one of them is `alongside`. Of two that
-    could stop, the one with the lower `priority` does.
+    could stop, the one with the lower `priority` does. It stays for `stay` seconds at least, and for as long as its
+    start took, so that engines serve for half of the time.
     """
 
     name: str
@@ -39,6 +37,7 @@ class OnDemand:
     alongside: bool = False
     idle: float = 1800.0
     priority: int = 0
+    stay: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,11 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Act:
-    """What to do now; its end is told with `awake`, `asleep` or `failed`."""
+    """What to do now, and why; its end is told with `awake`, `asleep` or `failed`."""
 
     verb: Literal["start", "stop"]
     name: str
+    why: str
 
 
 @dataclass(eq=False)
@@ -86,7 +86,7 @@ class Resident:
 
     def stayed(self, now: float) -> bool:
         """Whether it may stop, as soon as nothing runs."""
-        return self.state == "awake" and now - self.since >= max(LEAST_STAY, self.took or 0.0)
+        return self.state == "awake" and now - self.since >= max(self.spec.stay, self.took or 0.0)
 
     def becomes(self, state: Literal["asleep", "starting", "awake", "stopping"], now: float) -> None:
         self.state, self.since, self.draining = state, now, False
@@ -148,7 +148,11 @@ class Scheduler:
             if self.fit([one, *(other for other in self.residents.values() if other.state != "asleep")]):
                 one.becomes("starting", now)
                 starts.append(one)
-        return [*(Act("stop", one.spec.name) for one in stops), *(Act("start", one.spec.name) for one in starts)]
+        room = f"makes room for {' and '.join(one.spec.name for one in wanted)}"
+        return [
+            *(Act("stop", one.spec.name, room if one in going else "nobody asks for it") for one in stops),
+            *(Act("start", one.spec.name, f"{one.waiting[0].who} asks for it") for one in starts),
+        ]
 
     def _next(self) -> list[Resident]:
         """Those that are to start next, all together. None overtakes another that waits longer for one of its nodes."""
@@ -185,6 +189,18 @@ class Scheduler:
                         return False
                     owners.add(node)
         return all(node in self.rooms and need <= self.rooms[node].kib for node, need in given.items())
+
+    def follow(self, specs: Iterable[OnDemand], rooms: Mapping[str, Room]) -> list[Waiting]:
+        """Take up other deployments or rooms; the requests to refuse, as theirs is gone."""
+        before, self.rooms, self.residents = self.residents, rooms, {}
+        for spec in specs:
+            self.residents[spec.name] = one = before.pop(spec.name, None) or Resident(spec)
+            one.spec = spec
+        return [waiting for one in before.values() for waiting in one.waiting]
+
+    def begun(self, name: str, now: float) -> None:
+        """Somebody else starts it."""
+        self.residents[name].becomes("starting", now)
 
     def awake(self, name: str, now: float) -> None:
         """It answers. Whether we started it or somebody else did makes no difference."""

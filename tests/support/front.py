@@ -31,6 +31,10 @@ def digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
+def running(container: Path) -> bool:
+    return container.exists() and container.read_text().startswith("running")
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -38,9 +42,13 @@ def free_port() -> int:
 
 
 class Engine:
-    """Answers each kind of request as vLLM does. `asked` are the requests; `hold` keeps streams from ending."""
+    """Answers each kind of request as vLLM does. `asked` are the requests; `hold` keeps streams from ending.
 
-    def __init__(self, key: str = OWN) -> None:
+    It is there while its container's file says `running`, if it has one.
+    """
+
+    def __init__(self, key: str = OWN, container: Path | None = None) -> None:
+        self.container = container
         self.key, self.asked, self.gone = key, list[dict[str, Any]](), 0
         self.hold, self.status, self.port = False, 200, free_port()
         self.loop = asyncio.new_event_loop()
@@ -52,6 +60,7 @@ class Engine:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         app = web.Application()
+        app.router.add_get("/health", self.health)
         app.router.add_post("/{path:.+}", self.answer)
         self.runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         self.loop.run_until_complete(self.runner.setup())
@@ -65,7 +74,11 @@ class Engine:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(20)
 
+    async def health(self, request: web.Request) -> web.Response:
+        return web.Response(status=200 if self.container is None or running(self.container) else 503)
+
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        assert self.container is None or running(self.container), "asked while it is stopped"
         body = await request.json()
         self.asked.append({"path": request.path, "body": body, "key": request.headers.get("Authorization")})
         if request.headers.get("Authorization") != f"Bearer {self.key}":
@@ -179,7 +192,7 @@ class Front:
 
     def start(self) -> None:
         words = ["sh", "-c", script_text("gateway"), "gateway", "--port", str(self.port)]
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        path = f"{self.root}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = {**os.environ, "SPARKOPS_ROOT": str(self.root), "PATH": path}
         self.log = (self.root / "log").open("wb")
         self.process = subprocess.Popen(words, env=environment, stdout=self.log, stderr=self.log)
@@ -208,9 +221,16 @@ class Front:
         people = [(name, models) for day in days.values() for name, models in day.items()]
         return {name: {key: sum(one[key] for one in models.values()) for key in SUMS} for name, models in people}
 
-    def ask(self, line: str, body: Any = None, key: str = "", header: str = "Authorization") -> "Asked":
+    def ask(
+        self,
+        line: str,
+        body: Any = None,
+        key: str = "",
+        header: str = "Authorization",
+        more: dict[str, str] | None = None,
+    ) -> "Asked":
         """A request, `METHOD PATH`; its body is JSON, or bytes as they are."""
-        found = Asked(self.port, line, body, key, header)
+        found = Asked(self.port, line, body, key, header, more or {})
         self.asked.append(found)
         return found
 
@@ -218,12 +238,13 @@ class Front:
 class Asked:
     """An answer, of which the body is read when it is wanted."""
 
-    def __init__(self, port: int, line: str, body: Any, key: str, header: str) -> None:
+    def __init__(self, port: int, line: str, body: Any, key: str, header: str, more: dict[str, str]) -> None:
         method, _, path = line.partition(" ")
         self.link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         headers = {
             "Content-Type": JSON,
             **({header: f"Bearer {key}" if header == "Authorization" else key} if key else {}),
+            **more,
         }
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         try:

@@ -15,7 +15,7 @@ DOCKER = f"""
 echo "$*" >>"$HOME/docker.log"
 case "$1 $*" in
 ps*name=^/?{CHAT}\\$*label=sparkops.deployment=chat) echo 1111 ;;
-inspect*) echo exited ;;
+inspect*) echo exited 0 ;;
 esac
 """
 ORIGINS = ("10.0.0.1", "10.1.0.1")
@@ -57,7 +57,13 @@ class Switch:
         given = {} if asked is None else {"SSH_ORIGINAL_COMMAND": asked}
         words = [self.node.shell, ".local/state/sparkops/ondemand/lab-gateway/answer"]
         return subprocess.run(
-            words, env=self.node.env | given, cwd=self.node.home, capture_output=True, text=True, check=False, timeout=60
+            words,
+            env=self.node.env | given,
+            cwd=self.node.home,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
 
     @property
@@ -93,7 +99,7 @@ def test_another_key_takes_the_place_of_the_first(switch):
 
 def test_it_looks_starts_and_stops(switch):
     switch.open()
-    assert switch.ask("look").stdout == f"memory 100\n{CHAT} exited\n"
+    assert switch.ask("look").stdout == f"memory 100\n{CHAT} exited 0\n"
     assert switch.ask(f"start {CHAT}").returncode == 0
     assert switch.ask(f"stop {CHAT}").returncode == 0
     assert switch.docker == ["start 1111", "stop -t 30 1111"]

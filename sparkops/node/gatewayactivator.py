@@ -1,0 +1,286 @@
+"""Starts and stops deployments on demand as the scheduler decides, and holds requests until theirs answers.
+
+What runs is on the nodes: after a restart, and whatever a person started or stopped meanwhile, a look there tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from typing import Any
+
+import aiohttp
+
+from sparkops.node.gatewayfiles import Followed, told
+from sparkops.node.gatewayforward import Passage
+from sparkops.node.gatewaykeys import Denied
+from sparkops.node.gatewaynodes import FOLDER, NOBODY, NodeLook, NodeTrouble, Sleeper, Sleepers, ask, look, sleepers
+from sparkops.node.gatewayroutes import Server
+from sparkops.node.gatewayscheduler import Resident, Scheduler, Waiting
+
+LOOKS = 10.0
+"""Seconds between two looks at the nodes."""
+
+HALF = 60.0
+"""Seconds for which some containers of a deployment may run and some not, as while a person starts or stops it."""
+
+MEMORY_WAIT = 60.0
+"""Seconds in which memory must come free once all that was in the way has stopped."""
+
+LONGEST_START = 1800.0
+"""Seconds."""
+
+BROKEN = 2
+"""Restarts after which a start has failed: the entry script goes on, but somebody waits for an answer."""
+
+BEAT = 10.0
+"""Seconds between two signs of life on a stream that is held."""
+
+PATIENCE = 1200.0
+"""Seconds for which a request is held, unless it says `Prefer: wait=SECONDS`."""
+
+
+class Activator:
+    """The deployments on demand of the fleet. `held` has the requests that wait; None for who did not want to."""
+
+    def __init__(self) -> None:
+        self.file = Followed[Sleepers](f"{FOLDER}/on-demand.json", sleepers, NOBODY, gone_is_empty=True)
+        self.scheduler = Scheduler((), {})
+        self.held: dict[Waiting, asyncio.Future[None] | None] = {}
+        self.acting: dict[str, asyncio.Task[None]] = {}
+        self.half: dict[str, float] = {}
+        self.seen = False
+
+    async def life(self, session: aiohttp.ClientSession) -> None:
+        """Look at the nodes again and again; cancelled at the end."""
+        self.session = session
+        try:
+            while True:
+                if self.file.value.deployments:
+                    await self.see()
+                    self.step()
+                await asyncio.sleep(LOOKS if self.file.value.deployments else 1.0)
+        finally:
+            for task in self.acting.values():
+                task.cancel()
+
+    def refresh(self) -> None:
+        """Take up other deployments on demand."""
+        if self.file.refresh():
+            found = self.file.value
+            gone = self.scheduler.follow((one.spec for one in found.deployments.values()), found.rooms)
+            self.refuse(gone, Denied(404, "this model is gone"))
+            told(f"has {len(found.deployments)} deployments on demand")
+        self.step()
+
+    def step(self) -> None:
+        """Do what is to do now, and let in who may go on."""
+        if not self.seen:
+            return
+        now = time.monotonic()
+        for act in self.scheduler.decide(now):
+            one = self.file.value.deployments[act.name]
+            told(f"{act.name}: {act.verb}: {act.why}")
+            self.begin(act.name, self.start(one) if act.verb == "start" else self.stop(one))
+        for waiting in self.scheduler.admitted(now):
+            future = self.held.pop(waiting)
+            if future is None or future.done():
+                self.scheduler.done(waiting.name, now)
+            else:
+                future.set_result(None)
+
+    def begin(self, name: str, act: Coroutine[Any, Any, None]) -> None:
+        task = self.acting[name] = asyncio.create_task(act)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self.acting.pop(name, None)
+            if not task.cancelled() and (error := task.exception()):
+                told(f"an error of the gateway itself, please report it: {error!r}")
+            self.step()
+
+        task.add_done_callback(ended)
+
+    # --- requests ---------------------------------------------------------------------------------------------------
+
+    def deployment(self, servers: Iterable[Server]) -> str | None:
+        """Whose start these servers' request waits for; None if one of them is always there."""
+        names = sorted({one.deployment for one in servers})
+        if not names or not all(name in self.scheduler.residents for name in names):
+            return None
+        ready = [name for name in names if self.scheduler.residents[name].state == "awake"]
+        return (ready or names)[0]
+
+    def told_of(self, servers: Iterable[Server]) -> dict[str, Any]:
+        """What `/v1/models` says of their deployment: whether it is loaded, else the seconds until it may be."""
+        name = self.deployment(servers)
+        state = "awake" if name is None else self.scheduler.residents[name].state
+        if name is None or state == "awake":
+            return {"state": "loaded"}
+        return {"state": state, "wake_seconds": round(self.scheduler.start_time(name, time.monotonic()))}
+
+    @contextlib.asynccontextmanager
+    async def turn(self, name: str, who: str, one: Passage) -> AsyncIterator[None]:
+        """While a request runs on this deployment, from its start on; raises Denied with 429 or 503."""
+        now = time.monotonic()
+        waiting = self.scheduler.ask(name, who, now)
+        future = self.held[waiting] = asyncio.get_running_loop().create_future()
+        self.step()
+        try:
+            await self.hold(future, waiting, one)
+        except BaseException:
+            self.leave(waiting, future)
+            raise
+        finally:
+            one.held = time.monotonic() - now
+        try:
+            yield
+        finally:
+            if name in self.scheduler.residents:
+                self.scheduler.done(name, time.monotonic())
+
+    async def hold(self, future: asyncio.Future[None], waiting: Waiting, one: Passage) -> None:
+        patience = _patience(one.client.headers.getall("Prefer", []))
+        while True:
+            left = waiting.since + (PATIENCE if patience is None else patience) - time.monotonic()
+            await asyncio.wait({future}, timeout=max(0.0, min(left, BEAT)))
+            if future.done():
+                return future.result()
+            after = self.scheduler.start_time(waiting.name, time.monotonic())
+            if left <= 0:
+                if patience is not None:
+                    self.held[waiting] = None  # it starts nevertheless, for who asks again
+                raise Denied(503, f"{waiting.name} is not awake yet", after)
+            if one.request.stream:
+                await one.beat(f"{waiting.name} starts, about {after:.0f} s left")
+
+    def leave(self, waiting: Waiting, future: asyncio.Future[None]) -> None:
+        """Who waited goes away."""
+        if future.done() and not future.cancelled() and not future.exception():
+            self.scheduler.done(waiting.name, time.monotonic())
+        elif self.held.get(waiting) is not None:
+            del self.held[waiting]
+            self.scheduler.leave(waiting)
+
+    def refuse(self, waiting: Iterable[Waiting], why: Denied) -> None:
+        for one in waiting:
+            future = self.held.pop(one)
+            if future is not None and not future.done():
+                future.set_exception(why)
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    async def start(self, one: Sleeper, found: bool = False) -> None:
+        """Start its containers, unless they were `found` running, and wait until it answers."""
+        name, now = one.spec.name, time.monotonic()
+        try:
+            if not found:
+                await self.memory(one)
+                await asyncio.gather(*(ask(node, "start", container) for node, container in one.containers))
+            await self.answers(one)
+        except NodeTrouble as trouble:
+            told(f"{name}: did not start: {trouble}")
+            gone = self.scheduler.failed(name, time.monotonic())
+            self.refuse(gone, Denied(503, f"{name} did not start: `sparkops gateway logs` tells why", 30))
+            await self.stop(one)
+            return
+        self.scheduler.awake(name, time.monotonic())
+        told(f"{name}: awake after {time.monotonic() - now:.0f} s")
+
+    async def memory(self, one: Sleeper) -> None:
+        """Wait until its nodes have the memory that it needs."""
+        until = time.monotonic() + MEMORY_WAIT
+        while True:
+            looks = await asyncio.gather(*map(look, one.nodes))
+            needs = [(node, it.memory, one.spec.needs[node.name]) for node, it in zip(one.nodes, looks, strict=True)]
+            short = next((found for found in needs if found[1] < found[2]), None)
+            if short is None:
+                return
+            if time.monotonic() > until:
+                node, has, need = short
+                raise NodeTrouble(f"{node.name} has {has >> 20} GiB available of the {need >> 20} that it needs")
+            await asyncio.sleep(2)
+
+    async def answers(self, one: Sleeper) -> None:
+        """Wait until one of its servers answers; raises NodeTrouble once that cannot be."""
+        until, next_look = time.monotonic() + LONGEST_START, time.monotonic() + LOOKS
+        while True:
+            for url in one.health:
+                with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+                    async with self.session.get(url, timeout=aiohttp.ClientTimeout(total=5)) as answer:
+                        if answer.status == 200:
+                            return
+            if time.monotonic() > until:
+                raise NodeTrouble(f"it does not answer after {LONGEST_START / 60:.0f} minutes")
+            if time.monotonic() > next_look:
+                next_look = time.monotonic() + LOOKS
+                looks = await asyncio.gather(*map(look, one.nodes))
+                for container, (state, restarts) in (it for found in looks for it in found.containers.items()):
+                    ended = state in ("exited", "dead") or restarts >= BROKEN
+                    if ended and container in (its for _, its in one.containers):
+                        raise NodeTrouble(f"{container} is {state} after {restarts} restarts")
+            await asyncio.sleep(1)
+
+    async def stop(self, one: Sleeper) -> None:
+        """Stop its containers, until all do that are in reach."""
+        name, left, said = one.spec.name, list(one.containers), ""
+        while True:
+            ends = await asyncio.gather(*(ask(node, "stop", it) for node, it in left), return_exceptions=True)
+            troubles = [(it, end) for it, end in zip(left, ends, strict=True) if isinstance(end, BaseException)]
+            left = [it for it, end in troubles if not (isinstance(end, NodeTrouble) and end.away)]
+            trouble = "; ".join(str(end) for _, end in troubles)
+            if trouble not in ("", said):
+                told(f"{name}: {'does not stop' if left else 'may not have stopped everywhere'}: {trouble}")
+                said = trouble
+            if not left:
+                break
+            await asyncio.sleep(5)
+        self.scheduler.asleep(name, time.monotonic())
+        told(f"{name}: asleep")
+
+    async def see(self) -> None:
+        """Look at all nodes, and take up what happened without us."""
+        deployments = self.file.value.deployments
+        nodes = {node.name: node for one in deployments.values() for node in one.nodes}
+        idle = {name for name in deployments if name not in self.acting}
+        looks = await asyncio.gather(*map(look, nodes.values()), return_exceptions=True)
+        found = {name: it for name, it in zip(nodes, looks, strict=True) if isinstance(it, NodeLook)}
+        for name in idle.difference(self.acting):
+            if (one := self.file.value.deployments.get(name)) is not None:
+                self.compare(one, found, self.scheduler.residents[name])
+        self.seen = True
+
+    def compare(self, one: Sleeper, found: dict[str, NodeLook], resident: Resident) -> None:
+        """What a look at the nodes says of a deployment that nothing is done to."""
+        name, now = one.spec.name, time.monotonic()
+        states = [
+            found[node.name].containers.get(container, ("gone", 0))[0]
+            for node, container in one.containers
+            if node.name in found
+        ]
+        running = states.count("running") + states.count("restarting")
+        began = self.half.pop(name, now)
+        if not running:
+            if states and resident.state != "asleep":
+                told(f"{name}: it was stopped")
+                self.scheduler.asleep(name, now)
+        elif running < len(states):
+            self.half[name] = began
+            if now - began >= HALF:
+                told(f"{name}: stop: only some of its containers run")
+                resident.becomes("stopping", now)
+                self.begin(name, self.stop(one))
+        elif resident.state == "asleep":
+            told(f"{name}: it runs already")
+            self.scheduler.begun(name, now)
+            self.begin(name, self.start(one, found=True))
+
+
+def _patience(prefer: Iterable[str]) -> float | None:
+    """The seconds of `Prefer: wait=SECONDS` (RFC 7240); None where a client does not say."""
+    for one in ",".join(prefer).split(","):
+        name, _, value = one.strip().partition("=")
+        if name.strip().lower() == "wait" and value.strip().isdecimal():
+            return float(value)
+    return None

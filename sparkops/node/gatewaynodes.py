@@ -1,0 +1,142 @@
+"""The nodes of deployments on demand, asked over SSH with a key that may look, start and stop there, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import os
+from asyncio.subprocess import DEVNULL, PIPE
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.node.gatewayfiles import load
+from sparkops.node.gatewayscheduler import OnDemand, Room
+
+ROOT = os.environ.get("SPARKOPS_ROOT", "")
+FOLDER = f"{ROOT}/etc/sparkops/ondemand"
+"""The private key is `key` there, and `known` has the nodes' host keys, each under the name of its node."""
+
+BORROWED = f"{ROOT}/opt/node/usr"
+"""The node's own programs, of which one is needed: images have no SSH client."""
+
+LONGEST_COMMAND = 150.0
+"""Seconds: a stop may take 30, the drop of a page cache a minute."""
+
+
+class NodeTrouble(Exception):
+    """A node did not do what it was asked; `away`: it was not reached at all."""
+
+    def __init__(self, text: str, away: bool = False) -> None:
+        super().__init__(text)
+        self.away = away
+
+
+@dataclass(frozen=True)
+class SshNode:
+    """Where a node listens, as whom to log in, and the own address that its line of authorized_keys names."""
+
+    name: str
+    user: str
+    address: str
+    port: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class Sleeper:
+    """A deployment on demand: its containers, each with its node, and the addresses where its servers tell health."""
+
+    spec: OnDemand
+    containers: tuple[tuple[SshNode, str], ...]
+    health: tuple[str, ...]
+
+    @property
+    def nodes(self) -> tuple[SshNode, ...]:
+        return tuple({node.name: node for node, _ in self.containers}.values())
+
+
+@dataclass(frozen=True)
+class Sleepers:
+    """All deployments on demand of the fleet, by name, and the rooms of their nodes."""
+
+    deployments: dict[str, Sleeper]
+    rooms: dict[str, Room]
+
+
+NOBODY = Sleepers({}, {})
+
+
+def sleepers(path: str) -> Sleepers:
+    """The content of `on-demand.json`; raises where it is not what sparkops wrote."""
+    written: dict[str, Any] = load(path)
+    nodes, rooms = {}, {}
+    for name, one in written["nodes"].items():
+        nodes[name] = SshNode(name, one["user"], one["address"], int(one["port"]), written["origin"])
+        rooms[name] = Room(int(one["kib"]), bool(one["owned"]))
+    found = {}
+    for name, one in written["deployments"].items():
+        needs = {node: int(kib) for node, kib in one["needs"].items()}
+        about = (bool(one["alongside"]), float(one["idle"]), int(one["priority"]), float(one["stay"]))
+        containers = tuple((nodes[node], container) for node, container in one["containers"])
+        found[name] = Sleeper(OnDemand(name, needs, *about), containers, tuple(one["health"]))
+    return Sleepers(found, rooms)
+
+
+@dataclass(frozen=True)
+class NodeLook:
+    """What a node has: the KiB of memory that are available, and of each container its state and its restarts."""
+
+    memory: int
+    containers: dict[str, tuple[str, int]]
+
+
+async def look(node: SshNode) -> NodeLook:
+    """Raises NodeTrouble."""
+    memory, found = 0, {}
+    for line in (await ask(node, "look")).splitlines():
+        name, _, rest = line.partition(" ")
+        state, _, restarts = rest.partition(" ")
+        if name == "memory":
+            memory = int(state)
+        else:
+            found[name] = state, int(restarts)
+    return NodeLook(memory, found)
+
+
+async def ask(node: SshNode, *words: str) -> str:
+    """What the node answers to one of the three commands; raises NodeTrouble."""
+    process = await asyncio.create_subprocess_exec(
+        *_client(node), " ".join(words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        async with asyncio.timeout(LONGEST_COMMAND):
+            out, said = await process.communicate()
+    except TimeoutError:
+        raise NodeTrouble(f"{node.name}: no answer to `{words[0]}` within {LONGEST_COMMAND:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        last = said.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {process.returncode}"
+        raise NodeTrouble(f"{node.name}: {last[:300]}", away=process.returncode == 255)
+    return out.decode(errors="replace")
+
+
+def _client(node: SshNode) -> list[str]:
+    options = {
+        "BatchMode": "yes", "IdentitiesOnly": "yes", "ControlPath": "none", "LogLevel": "ERROR", "ConnectTimeout": 10,
+        "StrictHostKeyChecking": "yes", "UpdateHostKeys": "no", "HostKeyAlias": node.name,
+        "UserKnownHostsFile": f"{FOLDER}/known", "GlobalKnownHostsFile": "/dev/null",
+        "ServerAliveInterval": 5, "ServerAliveCountMax": 3,
+    }  # fmt: skip
+    given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    to = ["-p", str(node.port), "-l", node.user, "-b", node.origin, node.address]
+    return [*_program(), "-F", "none", "-T", "-i", f"{FOLDER}/key", *given, *to]
+
+
+def _program() -> list[str]:
+    """SSH's client of the node, run by the node's own loader with its own libraries, whatever the image has."""
+    for loader in glob.glob(f"{BORROWED}/lib/*/ld-linux-*.so.*"):
+        return [loader, "--library-path", os.path.dirname(loader), f"{BORROWED}/bin/ssh"]
+    return ["ssh"]
