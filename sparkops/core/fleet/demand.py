@@ -35,7 +35,8 @@ class Demand:
     `lacks` is, by node, what must be copied there first, in MiB. `keeps` are the nodes of the copies that it has.
     `requested` is the share that an engine finds free at its start, or fails; what it needs beyond that was `measured`
     or is estimated.
-    Two deployments share a node only if one of them is `alongside`.
+    Two deployments share a node only if one of them is `alongside`. Those `on_demand` take turns there, so the node has
+    room for the largest of them.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Demand:
     lacks: Mapping[str, int] = field(default_factory=dict)
     keeps: tuple[Group, ...] = ()
     alongside: bool = False
+    on_demand: bool = False
     requested: int = 0
     measured: bool = False
 

@@ -28,7 +28,8 @@ def search(demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Poo
         anywhere = len(one.needs) == len(hosts)
         return anywhere, 0 if anywhere else len(one.needs) - one.nodes, -one.least_need, -one.span
 
-    begun = Filled((0,) * len(hosts), frozenset(at for at, host in enumerate(hosts) if host.owned))
+    none = (0,) * len(hosts)
+    begun = Filled(none, none, none, frozenset(at for at, host in enumerate(hosts) if host.owned))
     tree = _Tree(
         sorted(demands, key=hardest_first),
         Ways(demands, hosts, pools, None if exact else WIDTH),

@@ -1,8 +1,8 @@
 """The ways to put one deployment on the nodes of a fleet, as far as they differ."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from sparkops.core.facts.reading import grouped
@@ -16,10 +16,39 @@ MOST = 2_000
 
 @dataclass(frozen=True)
 class Filled:
-    """How full the nodes are, in their order; `owned` are those of a deployment that is not `alongside`."""
+    """How full the nodes are, in their order: all that each gives away, and how much of that the `largest` one and all
+    (`turns`) on demand take.
+
+    `owned` are the nodes of a deployment that is not `alongside`, `shared` those of one on demand that is not.
+    """
 
     given: tuple[int, ...]
+    turns: tuple[int, ...]
+    largest: tuple[int, ...]
     owned: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()
+
+    def held(self, at: int, demand: Demand, need: int) -> int:
+        """What is held at once on a node if a demand comes there."""
+        largest = max(self.largest[at], need) if demand.on_demand else self.largest[at] + need
+        return self.given[at] - self.turns[at] + largest
+
+    def open_to(self, at: int, demand: Demand) -> bool:
+        return demand.alongside or (at not in self.owned and (demand.on_demand or at not in self.shared))
+
+    def with_more(self, demand: Demand, needs: Mapping[int, int]) -> "Filled":
+        """With a demand on these nodes."""
+        given, turns, largest = [*self.given], [*self.turns], [*self.largest]
+        for at, need in needs.items():
+            given[at] += need
+            if demand.on_demand:
+                turns[at], largest[at] = turns[at] + need, max(largest[at], need)
+        filled = replace(self, given=tuple(given), turns=tuple(turns), largest=tuple(largest))
+        if demand.alongside:
+            return filled
+        if demand.on_demand:
+            return replace(filled, shared=self.shared | needs.keys())
+        return replace(filled, owned=self.owned | needs.keys())
 
 
 @dataclass(frozen=True)
@@ -74,8 +103,10 @@ class Ways:
     def _canonical(self, states: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> object:
         return tuple(sorted(tuple(sorted(one)) for one in grouped(states).values())) if self.apart else tuple(states)
 
-    def _state(self, node: str, filled: Filled) -> tuple[int, int, bool]:
-        return self.kind[node], filled.given[self.at[node]], self.at[node] in filled.owned
+    def _state(self, node: str, filled: Filled) -> tuple[int, ...]:
+        at = self.at[node]
+        taken = filled.given[at], filled.turns[at], filled.largest[at]
+        return self.kind[node], *taken, at in filled.owned, at in filled.shared
 
     def _copies(self, demand: Demand, filled: Filled) -> Iterator[Copies]:
         """The nodes of all copies; copies over one node each are picked together, others one after the other."""
@@ -130,8 +161,8 @@ class Ways:
         return [
             node
             for node, need in demand.needs.items()
-            if filled.given[self.at[node]] + need <= self.hosts[node].room
-            and (demand.alongside or self.at[node] not in filled.owned)
+            if filled.held(self.at[node], demand, need) <= self.hosts[node].room
+            and filled.open_to(self.at[node], demand)
         ]
 
     def _crowding(self, demand: Demand, node: str, filled: Filled) -> int:
@@ -140,14 +171,12 @@ class Ways:
 
     def _way(self, demand: Demand, copies: Copies, filled: Filled) -> Way:
         nodes = [node for copy in copies for node in copy]
-        given = list(filled.given)
-        for node in nodes:
-            given[self.at[node]] += demand.needs[node]
         stay = len(demand.kept & {frozenset(copy) for copy in copies})
         cost = Cost(demand.most_kept - stay, sum(self._crowding(demand, node, filled) for node in nodes))
         copied = sum(demand.lacks.get(node, 0) for node in nodes)
-        owned = filled.owned if demand.alongside else filled.owned | {self.at[node] for node in nodes}
-        return Way(copies, cost, copied, Filled(tuple(given), owned))
+        return Way(
+            copies, cost, copied, filled.with_more(demand, {self.at[node]: demand.needs[node] for node in nodes})
+        )
 
 
 def _kind(host: Host, demands: Sequence[Demand]) -> object:

@@ -32,7 +32,8 @@ def _demand(rng: random.Random, name: str, names: list[str], *, cabled: bool) ->
     keeps = tuple(tuple(there[at : at + span]) for at in range(0, len(there) - span + 1, span))
     lacks = {node: rng.choice((0, 60_000)) for node in allowed}
     need = rng.choice((100, 200, 300, 450, 900))
-    return Demand(name, dict.fromkeys(allowed, need), copies, span, lacks, keeps, rng.random() < 0.7)
+    alongside, on_demand = rng.random() < 0.7, rng.random() < 0.4
+    return Demand(name, dict.fromkeys(allowed, need), copies, span, lacks, keeps, alongside, on_demand)
 
 
 def best(demands: Sequence[Demand], hosts: Sequence[Host], pools: Sequence[Pool]) -> tuple[int, int] | None:
@@ -56,13 +57,18 @@ def _ways(demand: Demand, hosts: Sequence[Host], pools: Sequence[Pool]) -> Itera
 
 def cost(demands: Sequence[Demand], hosts: Sequence[Host], chosen: Sequence[Copies]) -> tuple[int, int] | None:
     """Copies that move, and the sum of the squares of what each node gives; None if that may not be."""
-    given, owned, moved = dict.fromkeys((host.name for host in hosts), 0), set[str](), 0
+    moved, crowding = 0, 0
     for demand, copies in zip(demands, chosen, strict=True):
-        nodes = [node for copy in copies for node in copy]
-        if not demand.alongside and owned & {*nodes}:
-            return None
-        owned |= set() if demand.alongside else {*nodes}
-        for node in nodes:
-            given[node] += demand.needs[node]
         moved += min(demand.copies, len(demand.keeps)) - len(demand.kept & {frozenset(copy) for copy in copies})
-    return None if any(given[host.name] > host.room for host in hosts) else (moved, sum(it**2 for it in given.values()))
+    for host in hosts:
+        pairs = zip(demands, chosen, strict=True)
+        here = [one for one, copies in pairs if any(host.name in copy for copy in copies)]
+        stays = [one for one in here if not one.on_demand]
+        owners = sum(not one.alongside for one in stays)
+        alone = [one for one in here if one.on_demand and not one.alongside]
+        together = sum(one.needs[host.name] for one in stays)
+        largest = max((one.needs[host.name] for one in here if one.on_demand), default=0)
+        if owners + bool(alone) > 1 or together + largest > host.room:
+            return None
+        crowding += sum(one.needs[host.name] for one in here) ** 2
+    return moved, crowding
