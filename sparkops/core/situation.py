@@ -25,6 +25,7 @@ class Choices:
 
     `at_once`: copies behind a proxy are not replaced one after the other. `fleet` is the fleet that it is a part of.
     `succeeds` are hashes of deployments that this fleet no longer has, in whose place it comes: a rollback starts them.
+    `on_demand`: it starts when somebody asks for it, so it may be stopped.
     """
 
     alongside: bool = False
@@ -35,6 +36,7 @@ class Choices:
     keep: frozenset[str] = frozenset()
     fleet: str = ""
     succeeds: tuple[str, ...] = ()
+    on_demand: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,11 @@ state() {
         for path in "$ours"/key "$ours"/keys/* "$ours"/gateways/*/keys/*; do
             [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(printf %s "$body" | sha256sum)"; }
         done
-        for path in "$ours"/gateways/*/routes.json "$ours"/gateways/*/proxy.yml "$ours"/people/*/keys.json; do
+        for path in "$ours"/ondemand/*/; do
+            [ ! -f "${path}answer" ] || door "${path%/}"
+        done
+        for path in "$ours"/gateways/*/routes.json "$ours"/gateways/*/proxy.yml "$ours"/people/*/keys.json \
+            "$ours"/gateways/*/ondemand/on-demand.json "$ours"/gateways/*/ondemand/known "$ours"/gateways/*/ondemand/key.pub; do
             [ -f "$path" ] || continue
             if slurp "$path"; then part "${path#"$ours"/}" 0 "$body"; else part "${path#"$ours"/}" 0 'cannot be read'; fi
         done
@@ -77,6 +81,14 @@ state() {
         done
     )
     end 0 "$text"
+}
+
+# What a fleet's endpoint may do here: the line with its key, the digest of what that runs, and of which containers.
+door() {
+    line=$(grep " sparkops-ondemand:${1##*/}\$" "$HOME/.ssh/authorized_keys" 2>/dev/null)
+    digest=$(cat "$1/answer" "$1/drop" "$1/cache" | sha256sum)
+    slurp "$1/containers" || return
+    part "ondemand/${1##*/}" 0 "$line$nl${digest%% *}$nl$body"
 }
 
 job() {

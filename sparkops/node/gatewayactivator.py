@@ -193,7 +193,7 @@ class Activator:
         until = time.monotonic() + MEMORY_WAIT
         while True:
             looks = await asyncio.gather(*map(look, one.nodes))
-            needs = [(node, it.memory, one.spec.needs[node.name]) for node, it in zip(one.nodes, looks, strict=True)]
+            needs = [(node, it.memory, one.requests[node.name]) for node, it in zip(one.nodes, looks, strict=True)]
             short = next((found for found in needs if found[1] < found[2]), None)
             if short is None:
                 return

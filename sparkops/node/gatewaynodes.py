@@ -33,20 +33,24 @@ class NodeTrouble(Exception):
 
 @dataclass(frozen=True)
 class SshNode:
-    """Where a node listens, as whom to log in, and the own address that its line of authorized_keys names."""
+    """Where a node listens, as whom to log in, and from which own address, if that is not the kernel's choice."""
 
     name: str
     user: str
     address: str
     port: int
-    origin: str
+    bind: str | None
 
 
 @dataclass(frozen=True)
 class Sleeper:
-    """A deployment on demand: its containers, each with its node, and the addresses where its servers tell health."""
+    """A deployment on demand: its containers, each with its node, and the addresses where its servers tell health.
+
+    `requests` is the memory in KiB that must be available on each node when it starts.
+    """
 
     spec: OnDemand
+    requests: dict[str, int]
     containers: tuple[tuple[SshNode, str], ...]
     health: tuple[str, ...]
 
@@ -71,14 +75,15 @@ def sleepers(path: str) -> Sleepers:
     written: dict[str, Any] = load(path)
     nodes, rooms = {}, {}
     for name, one in written["nodes"].items():
-        nodes[name] = SshNode(name, one["user"], one["address"], int(one["port"]), written["origin"])
+        nodes[name] = SshNode(name, one["user"], one["address"], int(one["port"]), one["bind"])
         rooms[name] = Room(int(one["kib"]), bool(one["owned"]))
     found = {}
     for name, one in written["deployments"].items():
         needs = {node: int(kib) for node, kib in one["needs"].items()}
         about = (bool(one["alongside"]), float(one["idle"]), int(one["priority"]), float(one["stay"]))
+        requests = {node: int(kib) for node, kib in one["requests"].items()}
         containers = tuple((nodes[node], container) for node, container in one["containers"])
-        found[name] = Sleeper(OnDemand(name, needs, *about), containers, tuple(one["health"]))
+        found[name] = Sleeper(OnDemand(name, needs, *about), requests, containers, tuple(one["health"]))
     return Sleepers(found, rooms)
 
 
@@ -131,7 +136,7 @@ def _client(node: SshNode) -> list[str]:
         "ServerAliveInterval": 5, "ServerAliveCountMax": 3,
     }  # fmt: skip
     given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    to = ["-p", str(node.port), "-l", node.user, "-b", node.origin, node.address]
+    to = ["-p", str(node.port), "-l", node.user, *(["-b", node.bind] if node.bind else []), node.address]
     return [*_program(), "-F", "none", "-T", "-i", f"{FOLDER}/key", *given, *to]
 
 

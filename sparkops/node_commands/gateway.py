@@ -13,6 +13,8 @@ KEYS = "keys"
 """The folder with the API keys of the deployments, each in a file of its own."""
 
 PEOPLE_IN_CONTAINER = "/var/lib/sparkops-people"
+BORROWED_IN_CONTAINER = "/opt/node/usr"
+"""The node's own programs, of which its SSH client is used: images have none."""
 
 
 def words(member: Member) -> tuple[Word, ...]:

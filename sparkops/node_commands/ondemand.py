@@ -8,15 +8,20 @@ SWITCH = Script("switch")
 
 
 def open_to(
-    state_dir: str, gateway: str, origins: Iterable[str], public: Secret, containers: Mapping[str, str],
+    state_dir: str, gateway: str, origins: Iterable[str], public: str | Secret, containers: Mapping[str, str],
     cache_dir: str | None,
 ) -> Command:  # fmt: skip
     """Let the endpoint's key in from these addresses, for these containers, each with its deployment."""
     named = (word for pair in containers.items() for word in pair)
     scripts: tuple[Word, ...] = (Script("answer"), Script("cache"))
-    return Command(
-        (SWITCH, "open", state_dir, gateway, ",".join(origins), cache_dir or "", *scripts, *named), stdin=public
-    )
+    words = SWITCH, "open", state_dir, gateway, ",".join(origins), cache_dir or "", *scripts, *named
+    return Command(words, stdin=public)
+
+
+def line(gateway: str, origins: Iterable[str], public: str) -> str:
+    """What is in authorized_keys then."""
+    command = f"exec sh .local/state/sparkops/ondemand/{gateway}/answer"
+    return f'restrict,command="{command}",from="{",".join(origins)}" {public.strip()} sparkops-ondemand:{gateway}'
 
 
 def close(state_dir: str, gateway: str) -> Command:

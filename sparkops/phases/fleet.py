@@ -14,7 +14,8 @@ from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import API_KEY, secret_of
-from sparkops.phases.rounds import Round, Rounds, serves
+from sparkops.phases.rounds import Round, Rounds, settled
+from sparkops.phases.sleeping import sleeps
 from sparkops.phases.steps import filled, step
 
 STOP, *START = OF_A_TURN
@@ -60,7 +61,9 @@ def compile_fleet(
     What can fail without harm to what serves comes first. What serves already is only asked, at last. Clients of the
     endpoint are routed to what serves after each round.
     """
-    kept, changing = ([one for one in situations if serves(one) is it] for it in (True, False))
+    kept, changing = ([one for one in situations if settled(one) is it] for it in (True, False))
+    kept = [one for one in kept if not one.choices.on_demand]
+    always = {one.revision.deployment for one in situations if not one.choices.on_demand}
     ends, choices = (*order.first, *order.last), situations[0].choices
     phases: dict[str, Iterable[Step]] = {
         name: _all(name, changing) for name in ("make directories", "write the proxy's configuration")
@@ -69,10 +72,11 @@ def compile_fleet(
     changes = bool(front and (changing or not front.routed))
     phases["start the fleet's endpoint"] = routing.start(front, facts, moves[0]) if front and changes else ()
     routed = [*routing.route(front, moves)] if front else [[] for _ in moves]
-    phases |= _in_rounds(order, routed, facts, choices)
+    phases |= _in_rounds(order, sleeps(situations, order, facts), routed, facts, choices)
     phases["ask the endpoint"] = _all("ask the endpoint", changing)
+    phases["let the endpoint start what is on demand"] = routing.switch(front, facts) if front else ()
     phases["route all clients"] = routed[-1]
-    phases["ask the fleet's endpoint"] = routing.ask(front, facts, moves[-1] - moves[0]) if front else ()
+    phases["ask the fleet's endpoint"] = routing.ask(front, facts, always & moves[-1] - moves[0]) if front else ()
     away = [note for one in ends for note in leave_notes(facts, one.stored)]
     phases["note what is out of reach"] = [*_all("note what is out of reach", changing), *away]
     names = {one.revision.deployment for one in situations}
@@ -84,7 +88,7 @@ def compile_fleet(
         **{f"{name} that stay": _all(name, kept) for name in ("wait for the engines", "ask the engines")},
         "ask the endpoints that stay": _all("ask the endpoint", kept),
         "wait for the fleet's endpoint": routing.load(front) if front and not changes else (),
-        "ask the fleet's endpoint": routing.ask(front, facts, moves[0]) if front else (),
+        "ask the fleet's endpoint": routing.ask(front, facts, always & moves[0]) if front else (),
     }
     wanted = {(front.member.name, front.name)} if front else set()
     wanted |= {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
@@ -98,18 +102,23 @@ def compile_fleet(
 def arrivals(situations: Sequence[Situation], order: Rounds) -> list[frozenset[str]]:
     """The deployments that are where they are to be: at first, after each round, and at last all of them."""
     starts = [frozenset(one.revision.deployment for one in turn.starts) for turn in order.rounds]
-    first = frozenset(one.revision.deployment for one in situations if serves(one))
+    first = frozenset(one.revision.deployment for one in situations if settled(one))
     found = accumulate((first, *starts), lambda before, new: before | new)
     return [*found, frozenset(one.revision.deployment for one in situations)]
 
 
 def _in_rounds(
-    order: Rounds, routed: Sequence[list[Step]], facts: Mapping[str, Facts], choices: Choices
+    order: Rounds,
+    asleep: Sequence[list[Step]],
+    routed: Sequence[list[Step]],
+    facts: Mapping[str, Facts],
+    choices: Choices,
 ) -> dict[str, list[Step]]:
-    """The phases of each round, with the steps that route clients after it."""
+    """The phases of each round, with what goes to sleep before it and the steps that route clients after it."""
     found, count = dict[str, list[Step]](), len(order.rounds)
-    for number, (turn, then) in enumerate(zip(order.rounds, routed, strict=False), 1):
-        named = {**_round(turn, facts, choices), "route the clients": then}
+    for number, (turn, first, then) in enumerate(zip(order.rounds, asleep, routed, strict=False), 1):
+        parts_of_it = _round(turn, facts, choices)
+        named = {**parts_of_it, STOP: [*first, *parts_of_it[STOP]], "route the clients": then}
         found |= {numbered(name, number, count) if count > 1 else name: steps for name, steps in named.items()}
     return found
 

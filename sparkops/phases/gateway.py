@@ -16,6 +16,7 @@ from sparkops.core.stored import SHORT_HASH, Stored
 from sparkops.node_commands import gateway, scripts
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.steps import plan, step
+from sparkops.phases.switches import Switches
 
 NEW_KEY = "new"
 """The digest of a key that is still to be made."""
@@ -32,7 +33,8 @@ class Gateway:
 
     `wanted` are the deployments as the file has them, by name, and `now` those of them that serve, as they were before;
     each with the digest of its key. `names` are further model names, `people` the file with people's keys, which
-    follows it to another node. It `hangs` if it runs and does not answer.
+    follows it to another node. It `hangs` if it runs and does not answer. With `switches` it starts and stops
+    deployments on demand; it is `switched` if it can do so with those already.
     """
 
     revision: Revision
@@ -44,6 +46,8 @@ class Gateway:
     others: tuple[DeployedRevision, ...] = ()
     people: str = written(People())
     hangs: bool = False
+    switches: Switches | None = None
+    switched: bool = True
 
     @property
     def member(self) -> Member:
@@ -131,8 +135,8 @@ class Gateway:
 
     @property
     def routed(self) -> bool:
-        """Whether it runs with the routes and keys of the file."""
-        return self.runs and self.before == self.config() and not self.missing_keys
+        """Whether it runs with the routes, keys and deployments on demand of the file."""
+        return self.runs and self.before == self.config() and not self.missing_keys and self.switched
 
     @property
     def in_the_way(self) -> tuple[DeployedRevision, ...]:

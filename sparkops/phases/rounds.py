@@ -35,6 +35,12 @@ def serves(s: Situation) -> bool:
     return not s.replaced and all(s.todo(member) == "keep" for member in s.revision.members)
 
 
+def settled(s: Situation) -> bool:
+    """Whether nothing is to do: it serves, or it is on demand and could start as it is."""
+    could = s.choices.on_demand and not s.replaced
+    return serves(s) or (could and all(s.todo(member) in ("keep", "start") for member in s.revision.members))
+
+
 def in_rounds(situations: Sequence[Situation], ends: Sequence[DeployedRevision]) -> Rounds:
     """What stops and starts when.
 
@@ -42,7 +48,7 @@ def in_rounds(situations: Sequence[Situation], ends: Sequence[DeployedRevision])
     node start one after the other, because an engine measures at its start how much memory is free. At last, copies
     behind a proxy are replaced one after the other.
     """
-    changing = [one for one in situations if not serves(one)]
+    changing = [one for one in situations if not settled(one)]
     stopping = {node for one in ends for node, _ in one.running} | {node for one in changing for node in _stops(one)}
     beside = [one for one in changing if not _stops(one) and _nodes(one).isdisjoint(stopping)]
     others = [one for one in changing if one not in beside]

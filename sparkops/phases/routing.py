@@ -14,6 +14,7 @@ from sparkops.phases.gateway import PEOPLE_TITLE, Gateway, content, texts
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import secret_of
 from sparkops.phases.steps import QUIETLY, step
+from sparkops.phases.switches import let_in, shut
 from sparkops.phases.verify import await_answer, await_stored
 
 
@@ -71,6 +72,12 @@ def route(one: Gateway, arrivals: Sequence[Set[str]]) -> Iterator[list[Step]]:
         before = after
 
 
+def switch(one: Gateway, facts: Mapping[str, Facts]) -> Iterator[Step]:
+    """Let it start and stop what is on demand."""
+    if one.switches:
+        yield from let_in(one.switches, one.member.name, facts)
+
+
 def _write(one: Gateway, place: str, before: str | None, after: str) -> Iterator[Step]:
     if before == after:
         return
@@ -113,6 +120,9 @@ def end(one: Gateway | None, others: Iterable[DeployedRevision], facts: Mapping[
             if one and node != one.member.name:
                 people = scripts.remove_file(f"{state_dir(facts[node])}/people/{other.stored.deployment}/keys.json")
                 yield step(f"forget-people.{node}", node, "remove its file of people's keys, which moved", people)
+    names = {other.stored.deployment for other in others} | ({one.revision.deployment} if one else set())
+    for name in sorted(names):
+        yield from shut(name, one.switches if one else None, facts)
     if one is None:
         return
     for file in one.former_keys:
@@ -130,7 +140,11 @@ def _container(one: Gateway) -> docker.ContainerCommand:
         image=one.facts.image_id(one.revision.image.reference),
         labels=docker.labels(one.revision, one.member, (), one.choices.fleet),
         env={},
-        mounts=(f"{one.folder}:{CONFIG_IN_CONTAINER}:ro", f"{one.people_folder}:{gateway.PEOPLE_IN_CONTAINER}"),
+        mounts=(
+            f"{one.folder}:{CONFIG_IN_CONTAINER}:ro",
+            f"{one.people_folder}:{gateway.PEOPLE_IN_CONTAINER}",
+            *((f"/usr:{gateway.BORROWED_IN_CONTAINER}:ro",) if one.switches else ()),
+        ),
         words=gateway.words(one.member),
         gpu=False,
     )

@@ -56,7 +56,7 @@ def await_memory(s: Situation) -> Iterator[Step]:
     for member in s.engines:
         if s.todo(member) == "keep":
             continue
-        if member.name in stopped:
+        if member.name in stopped or s.choices.on_demand:
             share = s.effective.number("gpu-memory-utilization", UTILIZATION)
             yield memory(s.facts[member.name], member.name, share)
         drop = scripts.drop_caches(_model_dir(s, member))

@@ -1,20 +1,18 @@
 """Routes of a copy from node to node: chains, a key for this copy alone, and what earlier copies left."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from sparkops.core import copying
 from sparkops.core.copying import Hop
 from sparkops.core.facts import Facts
 from sparkops.core.plan import NodeLost
 from sparkops.core.situation import state_dir
-from sparkops.errors import Refused
 from sparkops.node_commands import copies as commands
 from sparkops.phases.copies import PUBLIC, Copy, compile_copy, key_of
 from sparkops.phases.sudo import with_sudo
 from sparkops.remote.ssh_keys import new_pair
-from sparkops.remote.trust import KnownHosts, known_hosts_file
 from sparkops.session.execute import execute
+from sparkops.session.host_keys import host_key
 from sparkops.session.session import Session
 
 Chains = tuple[tuple[Hop, ...], ...]
@@ -38,7 +36,7 @@ def give_keys(session: Session, chains: Chains) -> None:
     public, private = new_pair()
     session.secrets[PUBLIC.name] = public
     for one in (hop for chain in chains for hop in chain):
-        session.secrets[key_of(one.sender).name] = f"{_pin(session, one.receiver)}\n{private}"
+        session.secrets[key_of(one.sender).name] = f"{commands.ALIAS} {host_key(session, one.receiver)}\n{private}"
     session.report.hide(private)
 
 
@@ -49,12 +47,3 @@ def clear(session: Session, facts: Mapping[str, Facts], sudo: bool = True) -> No
     if left:
         whole = compile_copy(Copy("", "", 0, (), 0, left), facts)
         execute(with_sudo(whole, session.sudo) if sudo else whole, session)
-
-
-def _pin(session: Session, name: str) -> str:
-    """The node's pinned host key as a known_hosts line for the name that `relay.sh` gives the next node."""
-    node = session.nodes[name]
-    pins = KnownHosts((known_hosts_file(session.inventory.source), Path.home() / ".ssh" / "known_hosts"))
-    for key in pins.keys(node.address, node.port):
-        return f"{commands.ALIAS} {key.get_name()} {key.get_base64()}"
-    raise Refused(f"{name}: no host key is pinned, so other nodes cannot trust it", node=name, hint="sparkops trust")

@@ -164,7 +164,9 @@ def _ours(node: SimulatedNode) -> Probes:
         name = path.removeprefix(f"{state}/")
         if name == "key" or name.startswith("keys/") or re.fullmatch("gateways/[^/]+/keys/[^/]+", name):
             parts[name] = (0, f"{hashlib.sha256(text.strip().encode()).hexdigest()}  -")
-        elif name == "manifest" or name.startswith("orphans/") or name.endswith(("/routes.json", "/keys.json")):
+        elif door := re.fullmatch("(ondemand/[^/]+)/containers", name):
+            parts[door[1]] = (0, text)
+        elif name == "manifest" or name.startswith("orphans/") or name.endswith(SHOWN):
             parts[name] = (0, text.rstrip("\n"))
         elif name.endswith(".graphs-hung"):
             parts[name] = (0, "yes")
@@ -172,6 +174,10 @@ def _ours(node: SimulatedNode) -> Probes:
         alive, code = ("yes", "") if job.code is None else ("no", str(job.code))
         parts[f"jobs/{name}"] = (0, f"pid=4242\nalive={alive}\nrc={code}\ncmd={_shown(job.words)}")
     return {"state": (0, write_parts(parts)), "schedule": (0, captured(node))}
+
+
+SHOWN = ("/routes.json", "/keys.json", "/on-demand.json", "/ondemand/known", "/ondemand/key.pub")
+"""The files of endpoints whose content is read."""
 
 
 def _shown(words: tuple[Word, ...]) -> str:

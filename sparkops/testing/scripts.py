@@ -237,6 +237,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "schedule": upkeep.schedule,
     "serving": serving,
     "sudoers": upkeep.sudoers,
+    "switch": upkeep.switch,
     "until": shell.until,
 }
 

@@ -6,6 +6,7 @@ import shlex
 
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Result, Word
+from sparkops.node_commands import ondemand
 from sparkops.remote.frame import script_text
 from sparkops.testing.jobs import Timed
 from sparkops.testing.node import EPOCH, SimulatedNode, said
@@ -68,6 +69,24 @@ def sudoers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
         node.files.pop(str(words[1]), None)
     elif not any("NOPASSWD" in text for path, text in node.files.items() if path.startswith("/etc/sudoers.d/")):
         return said(code=1, errors="sudo: a password is required\n")
+    return said()
+
+
+def switch(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
+    """`switch open STATE_DIR GATEWAY ADDRESSES CACHE_DIR answer cache [NAME DEPLOYMENT]...`, `switch close ...`.
+
+    The file of containers has all that a look at the folder tells.
+    """
+    verb, _, gateway = map(str, words[:3])
+    path = f"{node.state_dir}/ondemand/{gateway}/containers"
+    if verb == "close":
+        node.files.pop(path, None)
+        return said()
+    origins, cache, _, _, *named = map(str, words[3:])
+    program = script_text("answer") + script_text("cache") + cache
+    line = ondemand.line(gateway, origins.split(","), stdin)
+    pairs = (f"{name} {deployment}" for name, deployment in zip(named[::2], named[1::2], strict=True))
+    node.files[path] = "\n".join([line, hashlib.sha256(program.encode()).hexdigest(), *pairs])
     return said()
 
 

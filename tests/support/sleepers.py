@@ -55,7 +55,15 @@ class Sleepers:
 
     def write(self, *names: str, **about: Any) -> None:
         """`on-demand.json` for these deployments; without names, for all."""
-        usual = {"needs": {"spark1": 60 * GIB}, "alongside": False, "idle": 600.0, "priority": 0, "stay": 1.0, **about}
+        usual = {
+            "needs": {"spark1": 60 * GIB},
+            "requests": {"spark1": 60 * GIB},
+            "alongside": False,
+            "idle": 600.0,
+            "priority": 0,
+            "stay": 1.0,
+            **about,
+        }
         deployments = {
             name: {
                 **usual,
@@ -64,8 +72,8 @@ class Sleepers:
             }
             for name in names or self.names
         }
-        node = {"user": "spark", "address": "10.0.0.1", "port": 22, "kib": 100 * GIB, "owned": False}
-        text = json.dumps({"version": 1, "origin": "10.0.0.1", "nodes": {"spark1": node}, "deployments": deployments})
+        node = {"user": "spark", "address": "10.0.0.1", "port": 22, "bind": None, "kib": 100 * GIB, "owned": False}
+        text = json.dumps({"version": 1, "nodes": {"spark1": node}, "deployments": deployments})
         place = self.front.routes / "ondemand/on-demand.json"
         place.with_suffix(".new").write_text(text)
         place.with_suffix(".new").replace(place)

@@ -14,6 +14,8 @@ _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
 _GATEWAY = re.compile(r"gateways/([^/]+)/(?:routes\.json|proxy\.yml)")
 _ENGINE_KEY = re.compile(r"gateways/([^/]+)/keys/([^/]+)")
 _PEOPLE = re.compile(r"people/([^/]+)/keys\.json")
+_ON_DEMAND = re.compile(r"gateways/([^/]+)/ondemand/([^/]+)")
+_DOOR = re.compile(r"ondemand/([^/]+)")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class Left:
 
     `graphs_hung` are the IDs of images with which CUDA graphs hung; `gateways` are the routes of fleets' endpoints by
     the name of their folder, `gateway_keys` the digests of the keys there by folder and file, and `people` the
-    files of people's keys by endpoint.
+    files of people's keys by endpoint. `on_demand` are the files for deployments on demand by folder and name, and
+    `doors` what endpoints may do on this node, by endpoint.
     """
 
     orphans: tuple[Orphan, ...]
@@ -103,6 +106,20 @@ class Left:
     gateways: Mapping[str, str] = field(default_factory=dict)
     gateway_keys: Mapping[tuple[str, str], str] = field(default_factory=dict)
     people: Mapping[str, str] = field(default_factory=dict)
+    on_demand: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    doors: Mapping[str, "Door"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Door:
+    """A fleet's endpoint may start and stop `containers`, each with its deployment, with the key in `line`.
+
+    `program` is the digest of what the key runs.
+    """
+
+    line: str
+    program: str
+    containers: Mapping[str, str]
 
 
 def user(text: str) -> User:
@@ -172,7 +189,15 @@ def left(text: str) -> Left:
         gateways={name: part.text for (name,), part in _named(_GATEWAY, found)},
         gateway_keys={(folder, name): part.text.split()[0] for (folder, name), part in _named(_ENGINE_KEY, found)},
         people={name: part.text for (name,), part in _named(_PEOPLE, found)},
+        on_demand={(folder, name): part.text for (folder, name), part in _named(_ON_DEMAND, found)},
+        doors={name: door(part.text) for (name,), part in _named(_DOOR, found)},
     )
+
+
+def door(text: str) -> Door:
+    line, program, *named = (*text.split("\n"), "", "")
+    pairs_ = (one.split() for one in named)
+    return Door(line, program, {one[0]: one[1] for one in pairs_ if len(one) == 2})
 
 
 def _named(form: re.Pattern[str], found: Iterable[Probe]) -> Iterator[tuple[tuple[str, ...], Probe]]:

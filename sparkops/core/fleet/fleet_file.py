@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkops.core import schedule, schema, topology
+from sparkops.core.fleet.on_demand import OnDemand, OnDemandEntry, on_demand
 from sparkops.core.fleet.routes import USUAL_PORT, gateway_name
 from sparkops.core.recipe import PORTS
 from sparkops.core.revision import deployment_name
@@ -57,6 +58,7 @@ class FleetFile:
     deployments: Mapping[str, DeploymentEntry]
     name: Located | None = None
     endpoint: EndpointEntry | None = None
+    on_demand: OnDemandEntry | None = None
     caches: CachesEntry | None = None
 
 
@@ -78,7 +80,7 @@ class FleetDeployment:
     """One deployment of a fleet. `where` is its place in the file.
 
     `nodes` are the names, groups and patterns of the nodes that it may take; none: all. `sets` are as for `--set`,
-    `extra` as the words after `--`.
+    `extra` as the words after `--`. One `on_demand` starts when somebody asks for it.
     """
 
     name: str
@@ -93,6 +95,7 @@ class FleetDeployment:
     allow: frozenset[str] = frozenset()
     open_access: bool = False
     proxy: Literal["first", "all"] = "first"
+    on_demand: bool = False
 
     @property
     def has_port(self) -> bool:
@@ -105,13 +108,15 @@ class WantedFleet:
     """The deployments of one file, in its order.
 
     `name` tells fleets on the same nodes apart; by default it is that of the file. Without an `endpoint`, each
-    deployment has only its own address. `caches` is when each node drops its page cache; None leaves that as it is.
+    deployment has only its own address. Without `on_demand`, all serve at once. `caches` is when each node drops its
+    page cache; None leaves that as it is.
     """
 
     source: str
     deployments: tuple[FleetDeployment, ...]
     name: str
     endpoint: WantedEndpoint | None = None
+    on_demand: OnDemand | None = None
     caches: Schedule | None = None
 
 
@@ -134,7 +139,18 @@ def read(document: Located) -> WantedFleet:
         else _name(written.name)
     )
     endpoint = None if written.endpoint is None else _endpoint(written.endpoint, list(found), name)
-    return WantedFleet(document.file, deployments, name, endpoint, _caches(written.caches) if written.caches else None)
+    asked = None if written.on_demand is None else on_demand(written.on_demand, list(found))
+    if asked and endpoint is None:
+        fail(
+            schema.mapping(document)["on-demand"],
+            "on-demand",
+            "needs an `endpoint`, which starts a deployment when a request for it comes",
+            hint="endpoint: {node: NODE}",
+        )
+    if asked:
+        deployments = tuple(replace(one, on_demand=one.name not in asked.keeps) for one in deployments)
+    caches = _caches(written.caches) if written.caches else None
+    return WantedFleet(document.file, deployments, name, endpoint, asked, caches)
 
 
 def _name(written: Located) -> str:

@@ -43,8 +43,11 @@ def gateway_name(fleet: str) -> str:
     return f"{fleet}-gateway"
 
 
-def gateway(fleet: str, node: Node, port: int, image: RevisionImage, program: str) -> Revision:
-    """The revision of a fleet's endpoint, which serves no model itself; `program` is the digest of its program."""
+def gateway(fleet: str, node: Node, port: int, image: RevisionImage, program: str, *, starts: bool) -> Revision:
+    """The revision of a fleet's endpoint, which serves no model itself; `program` is the digest of its program.
+
+    It `starts` deployments on demand, for which it needs more of its node.
+    """
     return Revision(
         deployment=gateway_name(fleet),
         recipe=GATEWAY,
@@ -54,7 +57,7 @@ def gateway(fleet: str, node: Node, port: int, image: RevisionImage, program: st
         topology=GATEWAY,
         executor=None,
         image=image,
-        args={"program": program},
+        args={"program": program, **({"on-demand": True} if starts else {})},
         env={},
         mounts=(),
         members=(Member(node.name, node.address, "proxy", 0, port),),

@@ -14,6 +14,8 @@ from sparkops.phases.cache import WantedSchedule, compile_schedule
 from sparkops.phases.fleet import arrivals
 from sparkops.phases.gateway import texts
 from sparkops.phases.prepare import secret_of
+from sparkops.phases.switches import PRIVATE, PUBLIC
+from sparkops.remote.ssh_keys import new_pair
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session import git
@@ -143,6 +145,9 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
     session.secrets |= secrets_of(
         decided.parts, decided.plan.whole, routes, session, front.missing_keys if front else ()
     )
+    if front and front.switches and front.switches.public(front.facts) is None:
+        public, session.secrets[PRIVATE.name] = new_pair()
+        session.secrets[PUBLIC.name] = public.strip()
     session.report.hide(*session.secrets.values())
     for part in changing:
         for finding in part.findings:

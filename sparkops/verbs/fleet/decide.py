@@ -90,6 +90,9 @@ def _together(
 ) -> list[FleetPart]:
     """The parts with what the plan stops on their nodes, and with all that no step of it may remove."""
     ending = [(node, one.stored, container) for one in ends for node, container in one.running]
+    turns = {part.situation.revision.hash for part in parts if part.wanted.wanted.on_demand and not part.changes}
+    awake = [one for one in observed.running if one.stored.hash in turns]
+    sleeping = [(node, one.stored, container) for one in awake for node, container in one.running]
     replaced = [item for part in parts for item in part.situation.replaced]
     unproven = frozenset(digest for part in parts for digest in part.situation.unproven)
     keep = {stored.hash for _, stored, _ in (*ending, *replaced)} - unproven
@@ -97,7 +100,8 @@ def _together(
     keep |= {part.situation.revision.hash for part in parts}
     names = {part.name for part in parts}
     dropped = {stored.hash for _, stored, _ in ending if stored.deployment not in names}
-    return [_beside(part, (*ending, *replaced), dropped, frozenset(keep), fleet) for part in parts]
+    gone = (*ending, *replaced, *sleeping)
+    return [_beside(part, gone, dropped, frozenset(keep), fleet) for part in parts]
 
 
 def _beside(
@@ -108,7 +112,7 @@ def _beside(
     fleet: str,
 ) -> FleetPart:
     s = part.situation
-    own = {stored.hash for _, stored, _ in s.replaced}
+    own = {s.revision.hash, *(stored.hash for _, stored, _ in s.replaced)}
     leaving = tuple(item for item in gone if item[0] in part.nodes and item[1].hash not in own)
     succeeds = tuple(dict.fromkeys(stored.hash for _, stored, _ in leaving if stored.hash in dropped))
     choices = replace(s.choices, fleet=fleet, keep=keep, succeeds=succeeds)

@@ -56,6 +56,7 @@ def demand(
         {node: _lacks(one, node, facts) for node in there},
         tuple(tuple(rank.name for rank in copy) for it in mine for copy in split(it.stored.engines)),
         one.wanted.alongside,
+        one.wanted.on_demand,
         requested,
         measured,
     )

@@ -20,12 +20,14 @@ from sparkops.node_commands import scripts
 from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
 from sparkops.phases.parts import DeployedRevision, deployed_gateways, question
+from sparkops.phases.switches import let_in, shut
 from sparkops.remote.frame import script_text
 from sparkops.session.api_key import digest
 from sparkops.session.find_deployment import ours_to_change
 from sparkops.session.find_gateway import people_on
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.observe import Observed, started_by
+from sparkops.verbs.fleet.on_demand import switches_of
 from sparkops.verbs.fleet.parts import FleetPart
 from sparkops.verbs.image.distribute import ensure_everywhere
 from sparkops.verbs.image.pull import ensure_pulled, references
@@ -63,7 +65,8 @@ def endpoint_of(
     facts, reference = observed.facts, proxy_image.called(image_of(node))
     image = facts[node.name].image(reference)
     made = RevisionImage(reference, image.fingerprint if image else "")
-    revision = gateway(fleet.name, node, fleet.endpoint.port, made, digest(script_text("gateway"))[:SHORT])
+    program, starts = digest(script_text("gateway"))[:SHORT], fleet.on_demand is not None
+    revision = gateway(fleet.name, node, fleet.endpoint.port, made, program, starts=starts)
     others = tuple(one for one in there if one.stored.hash != revision.hash)
     keys = {part.name: part.situation.key_digest for part in parts}
     one = Gateway(
@@ -77,7 +80,20 @@ def endpoint_of(
         others,
         _people(revision.deployment, node.name, others, facts),
     )
-    return Endpoint(_asked(one, session), others)
+    return Endpoint(_switched(_asked(one, session), fleet, node, observed, parts, session), others)
+
+
+def _switched(
+    one: Gateway, fleet: WantedFleet, node: Node, observed: Observed, parts: Sequence[FleetPart], session: Session
+) -> Gateway:
+    """With what it needs for deployments on demand."""
+    switches = None
+    if fleet.on_demand:
+        where = one.revision.deployment, folder(one.stored)
+        switches = switches_of(fleet.on_demand, where, node, observed, parts, session)
+    left = [*shut(one.revision.deployment, switches, observed.facts)]
+    left += [*let_in(switches, node.name, observed.facts)] if switches else []
+    return replace(one, switches=switches, switched=not left)
 
 
 def _people(name: str, node: str, others: Sequence[DeployedRevision], facts: Mapping[str, Facts]) -> str:

@@ -9,7 +9,7 @@ from sparkops.core.fleet.ports import Listening, Place, ports_for
 from sparkops.core.revision import GATEWAY
 from sparkops.core.situation import Situation
 from sparkops.phases.prepare import API_KEY, secret_of
-from sparkops.phases.rounds import serves
+from sparkops.phases.rounds import settled
 from sparkops.session.open import Selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, drafted, informed
@@ -37,7 +37,7 @@ class FleetPart:
 
     @property
     def changes(self) -> bool:
-        return not serves(self.situation)
+        return not settled(self.situation)
 
     @property
     def nodes(self) -> frozenset[str]:
@@ -77,6 +77,8 @@ def _part(
         facts = _facts(observed.facts, draft, session)
         draft = informed(with_own_flags(draft, one.options, session, facts), one.options, facts)
         situation = situated(one.options, session, draft, facts, ports)
+        choices = replace(situation.choices, on_demand=one.wanted.on_demand)
+        situation = replace(situation, choices=choices)
     if key := session.secrets.pop(API_KEY.name, None):
         session.secrets[secret_of(name).name] = key
     return FleetPart(one, draft, situation)
