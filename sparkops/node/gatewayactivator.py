@@ -18,7 +18,7 @@ from sparkops.node.gatewayforward import Passage
 from sparkops.node.gatewaykeys import Denied
 from sparkops.node.gatewaynodes import FOLDER, NOBODY, NodeLook, NodeTrouble, Sleeper, Sleepers, ask, look, sleepers
 from sparkops.node.gatewayroutes import Server
-from sparkops.node.gatewayscheduler import Resident, Scheduler, Waiting
+from sparkops.node.gatewayscheduler import HeldRequest, Resident, Scheduler
 
 LOOKS = 10.0
 """Seconds between two looks at the nodes."""
@@ -48,7 +48,7 @@ class Activator:
     def __init__(self) -> None:
         self.file = Followed[Sleepers](f"{FOLDER}/on-demand.json", sleepers, NOBODY, gone_is_empty=True)
         self.scheduler = Scheduler((), {})
-        self.held: dict[Waiting, asyncio.Future[None] | None] = {}
+        self.held: dict[HeldRequest, asyncio.Future[None] | None] = {}
         self.acting: dict[str, asyncio.Task[None]] = {}
         self.half: dict[str, float] = {}
         self.seen = False
@@ -140,7 +140,7 @@ class Activator:
             if name in self.scheduler.residents:
                 self.scheduler.done(name, time.monotonic())
 
-    async def hold(self, future: asyncio.Future[None], waiting: Waiting, one: Passage) -> None:
+    async def hold(self, future: asyncio.Future[None], waiting: HeldRequest, one: Passage) -> None:
         patience = _patience(one.client.headers.getall("Prefer", []))
         while True:
             left = waiting.since + (PATIENCE if patience is None else patience) - time.monotonic()
@@ -155,7 +155,7 @@ class Activator:
             if one.request.stream:
                 await one.beat(f"{waiting.name} starts, about {after:.0f} s left")
 
-    def leave(self, waiting: Waiting, future: asyncio.Future[None]) -> None:
+    def leave(self, waiting: HeldRequest, future: asyncio.Future[None]) -> None:
         """Who waited goes away."""
         if future.done() and not future.cancelled() and not future.exception():
             self.scheduler.done(waiting.name, time.monotonic())
@@ -163,7 +163,7 @@ class Activator:
             del self.held[waiting]
             self.scheduler.leave(waiting)
 
-    def refuse(self, waiting: Iterable[Waiting], why: Denied) -> None:
+    def refuse(self, waiting: Iterable[HeldRequest], why: Denied) -> None:
         for one in waiting:
             future = self.held.pop(one)
             if future is not None and not future.done():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkops.node.gatewayfiles import load
-from sparkops.node.gatewayscheduler import OnDemand, Room
+from sparkops.node.gatewayscheduler import NodeRoom, OnDemandSpec
 
 ROOT = os.environ.get("SPARKOPS_ROOT", "")
 FOLDER = f"{ROOT}/etc/sparkops/ondemand"
@@ -49,7 +49,7 @@ class Sleeper:
     `requests` is the memory in KiB that must be available on each node when it starts.
     """
 
-    spec: OnDemand
+    spec: OnDemandSpec
     requests: dict[str, int]
     containers: tuple[tuple[SshNode, str], ...]
     health: tuple[str, ...]
@@ -64,7 +64,7 @@ class Sleepers:
     """All deployments on demand of the fleet, by name, and the rooms of their nodes."""
 
     deployments: dict[str, Sleeper]
-    rooms: dict[str, Room]
+    rooms: dict[str, NodeRoom]
 
 
 NOBODY = Sleepers({}, {})
@@ -76,14 +76,14 @@ def sleepers(path: str) -> Sleepers:
     nodes, rooms = {}, {}
     for name, one in written["nodes"].items():
         nodes[name] = SshNode(name, one["user"], one["address"], int(one["port"]), one["bind"])
-        rooms[name] = Room(int(one["kib"]), bool(one["owned"]))
+        rooms[name] = NodeRoom(int(one["kib"]), bool(one["owned"]))
     found = {}
     for name, one in written["deployments"].items():
         needs = {node: int(kib) for node, kib in one["needs"].items()}
         about = (bool(one["alongside"]), float(one["idle"]), int(one["priority"]), float(one["stay"]))
         requests = {node: int(kib) for node, kib in one["requests"].items()}
         containers = tuple((nodes[node], container) for node, container in one["containers"])
-        found[name] = Sleeper(OnDemand(name, needs, *about), requests, containers, tuple(one["health"]))
+        found[name] = Sleeper(OnDemandSpec(name, needs, *about), requests, containers, tuple(one["health"]))
     return Sleepers(found, rooms)
 
 

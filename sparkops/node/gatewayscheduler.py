@@ -24,7 +24,7 @@ UNKNOWN_START = 120.0
 
 
 @dataclass(frozen=True)
-class OnDemand:
+class OnDemandSpec:
     """A deployment that stops if nobody asks for it for `idle` seconds.
 
     `needs` is its memory on each of its nodes in KiB. Two share a node only if one of them is `alongside`. Of two that
@@ -41,7 +41,7 @@ class OnDemand:
 
 
 @dataclass(frozen=True)
-class Room:
+class NodeRoom:
     """What a node has for deployments on demand: memory in KiB; `owned` if another one there is not `alongside`."""
 
     kib: int
@@ -49,7 +49,7 @@ class Room:
 
 
 @dataclass(eq=False)
-class Waiting:
+class HeldRequest:
     """A request that waits since `since`."""
 
     name: str
@@ -73,7 +73,7 @@ class Resident:
     `took` is how long its last start was. After so many `failures` in a row it does not start before `not_before`.
     """
 
-    spec: OnDemand
+    spec: OnDemandSpec
     state: Literal["asleep", "starting", "awake", "stopping"] = "asleep"
     since: float = 0.0
     used: float = 0.0
@@ -82,7 +82,7 @@ class Resident:
     failures: int = 0
     not_before: float = 0.0
     draining: bool = False
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[HeldRequest] = field(default_factory=list)
 
     def stayed(self, now: float) -> bool:
         """Whether it may stop, as soon as nothing runs."""
@@ -95,11 +95,11 @@ class Resident:
 class Scheduler:
     """Deployments on demand in the room of their nodes."""
 
-    def __init__(self, specs: Iterable[OnDemand], rooms: Mapping[str, Room]) -> None:
+    def __init__(self, specs: Iterable[OnDemandSpec], rooms: Mapping[str, NodeRoom]) -> None:
         self.rooms = rooms
         self.residents = {one.name: Resident(one) for one in specs}
 
-    def ask(self, name: str, who: str, now: float) -> Waiting:
+    def ask(self, name: str, who: str, now: float) -> HeldRequest:
         """A request comes in; `admitted` lets it through. Raises Denied with 429 or 503."""
         one = self.residents[name]
         if one.state == "asleep" and not self.fit([one]):
@@ -110,11 +110,11 @@ class Scheduler:
         theirs = sum(waiting.who == who for waiting in everybody)
         if len(everybody) >= MOST_WAITING or theirs >= MOST_OF_ONE:
             raise Denied(429, "too many requests wait for a model to start", self.start_time(name, now))
-        waiting = Waiting(name, who, now)
+        waiting = HeldRequest(name, who, now)
         one.waiting.append(waiting)
         return waiting
 
-    def admitted(self, now: float) -> list[Waiting]:
+    def admitted(self, now: float) -> list[HeldRequest]:
         """The requests that wait no longer; each counts as running until `done`."""
         found = []
         for one in self.residents.values():
@@ -123,7 +123,7 @@ class Scheduler:
                 one.running, one.used, one.waiting = one.running + len(one.waiting), now, []
         return found
 
-    def leave(self, waiting: Waiting) -> None:
+    def leave(self, waiting: HeldRequest) -> None:
         """Who waited went away."""
         self.residents[waiting.name].waiting.remove(waiting)
 
@@ -190,7 +190,7 @@ class Scheduler:
                     owners.add(node)
         return all(node in self.rooms and need <= self.rooms[node].kib for node, need in given.items())
 
-    def follow(self, specs: Iterable[OnDemand], rooms: Mapping[str, Room]) -> list[Waiting]:
+    def follow(self, specs: Iterable[OnDemandSpec], rooms: Mapping[str, NodeRoom]) -> list[HeldRequest]:
         """Take up other deployments or rooms; the requests to refuse, as theirs is gone."""
         before, self.rooms, self.residents = self.residents, rooms, {}
         for spec in specs:
@@ -215,7 +215,7 @@ class Scheduler:
         """None of its containers runs any more."""
         self.residents[name].becomes("asleep", now)
 
-    def failed(self, name: str, now: float) -> list[Waiting]:
+    def failed(self, name: str, now: float) -> list[HeldRequest]:
         """Its start failed, and it is to be stopped; the requests to refuse."""
         one = self.residents[name]
         refused, one.waiting = one.waiting, []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkops.core.facts import Facts, Left
-from sparkops.core.facts.access import Door
+from sparkops.core.facts.access import Admitted
 from sparkops.core.plan import Secret, Step
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import ondemand, scripts
@@ -61,13 +61,13 @@ class Switches:
             return [*self.nodes]
         return [one for one in self.nodes if door_of(facts[one.name], self.gateway) != self._door(one, public)]
 
-    def _door(self, one: SwitchedNode, public: str) -> Door:
+    def _door(self, one: SwitchedNode, public: str) -> Admitted:
         line = ondemand.line(self.gateway, one.origins, public)
         text = f"{self.program}{one.cache_dir or ''}"
-        return Door(line, hashlib.sha256(text.encode()).hexdigest(), one.containers)
+        return Admitted(line, hashlib.sha256(text.encode()).hexdigest(), one.containers)
 
 
-def door_of(facts: Facts, gateway: str) -> Door | None:
+def door_of(facts: Facts, gateway: str) -> Admitted | None:
     return facts.state.doors.get(gateway) if isinstance(facts.state, Left) else None
 
 

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from sparkops.node.gatewaykeys import Denied
-from sparkops.node.gatewayscheduler import OnDemand, Room, Scheduler, Waiting
+from sparkops.node.gatewayscheduler import HeldRequest, NodeRoom, OnDemandSpec, Scheduler
 
 SEEDS, BATCHES = 5000, 10
 LENGTH, TICK, LEAST_STAY = 900.0, 20.0, 30.0
@@ -24,22 +24,22 @@ class Afternoon:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         nodes = [f"spark{n}" for n in range(1, self.random.randint(2, 5))]
-        self.rooms = {node: Room(100, self.random.random() < 0.1) for node in nodes}
+        self.rooms = {node: NodeRoom(100, self.random.random() < 0.1) for node in nodes}
         self.specs = [self.spec(f"model{n}", nodes) for n in range(self.random.randint(2, 6))]
         self.scheduler = Scheduler(self.specs, self.rooms)
         self.loaded = Counter[str]()
         self.running = Counter[str]()
         self.served_since: dict[str, float] = {}
         self.events: list[tuple[float, int, str, str]] = []
-        self.number, self.now, self.impatient = count(), 0.0, list[Waiting]()
+        self.number, self.now, self.impatient = count(), 0.0, list[HeldRequest]()
         self.asked = self.answered = self.refused = self.left = 0
         self.longest, self.refusals = 0.0, list[tuple[int, float]]()
 
-    def spec(self, name: str, nodes: list[str]) -> OnDemand:
+    def spec(self, name: str, nodes: list[str]) -> OnDemandSpec:
         on = self.random.sample(nodes, self.random.choice([1, 1, min(2, len(nodes))]))
         need = self.random.choice([20, 45, 60, 100])
         idle = self.random.choice([40.0, 120.0, 400.0])
-        return OnDemand(name, dict.fromkeys(on, need), self.random.random() < 0.5, idle, self.random.randint(0, 2))
+        return OnDemandSpec(name, dict.fromkeys(on, need), self.random.random() < 0.5, idle, self.random.randint(0, 2))
 
     def at(self, after: float, what: str, name: str = "") -> None:
         heapq.heappush(self.events, (self.now + after, next(self.number), what, name))

@@ -107,11 +107,11 @@ class Left:
     gateway_keys: Mapping[tuple[str, str], str] = field(default_factory=dict)
     people: Mapping[str, str] = field(default_factory=dict)
     on_demand: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    doors: Mapping[str, "Door"] = field(default_factory=dict)
+    doors: Mapping[str, "Admitted"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Door:
+class Admitted:
     """A fleet's endpoint may start and stop `containers`, each with its deployment, with the key in `line`.
 
     `program` is the digest of what the key runs.
@@ -194,10 +194,10 @@ def left(text: str) -> Left:
     )
 
 
-def door(text: str) -> Door:
+def door(text: str) -> Admitted:
     line, program, *named = (*text.split("\n"), "", "")
     pairs_ = (one.split() for one in named)
-    return Door(line, program, {one[0]: one[1] for one in pairs_ if len(one) == 2})
+    return Admitted(line, program, {one[0]: one[1] for one in pairs_ if len(one) == 2})
 
 
 def _named(form: re.Pattern[str], found: Iterable[Probe]) -> Iterator[tuple[tuple[str, ...], Probe]]:

@@ -3,14 +3,14 @@
 import pytest
 
 from sparkops.node.gatewaykeys import Denied
-from sparkops.node.gatewayscheduler import MOST_OF_ONE, MOST_WAITING, OnDemand, Room, Scheduler
+from sparkops.node.gatewayscheduler import MOST_OF_ONE, MOST_WAITING, NodeRoom, OnDemandSpec, Scheduler
 
-ROOMS = {"spark1": Room(100), "spark2": Room(100)}
-LEAST_STAY = OnDemand("", {}).stay
+ROOMS = {"spark1": NodeRoom(100), "spark2": NodeRoom(100)}
+LEAST_STAY = OnDemandSpec("", {}).stay
 BOTH = {"spark1": 90, "spark2": 90}
 
 
-def scheduler(*specs: OnDemand, awake: tuple[str, ...] = (), rooms: dict[str, Room] = ROOMS) -> Scheduler:
+def scheduler(*specs: OnDemandSpec, awake: tuple[str, ...] = (), rooms: dict[str, NodeRoom] = ROOMS) -> Scheduler:
     found = Scheduler(specs, rooms)
     for name in awake:
         found.awake(name, 0.0)
@@ -21,8 +21,8 @@ def acts(one: Scheduler, now: float) -> list[tuple[str, str]]:
     return [(act.verb, act.name) for act in one.decide(now)]
 
 
-def on(node: str, name: str, need: int = 60, **more) -> OnDemand:
-    return OnDemand(name, {node: need}, **more)
+def on(node: str, name: str, need: int = 60, **more) -> OnDemandSpec:
+    return OnDemandSpec(name, {node: need}, **more)
 
 
 def test_the_first_request_starts_it_once_and_all_are_let_in_when_it_answers():
@@ -112,7 +112,7 @@ def test_it_stays_as_long_as_its_start_took():
 
 
 def test_none_overtakes_another_that_waits_longer_for_one_of_its_nodes():
-    one = scheduler(on("spark1", "first"), OnDemand("large", BOTH), on("spark2", "late"))
+    one = scheduler(on("spark1", "first"), OnDemandSpec("large", BOTH), on("spark2", "late"))
     for now, name in enumerate(("first", "large", "late")):
         one.ask(name, "alice", now)
     assert acts(one, 2.0) == [("start", "first")]
@@ -155,7 +155,7 @@ def test_a_start_that_fails_is_not_tried_at_once():
     assert denied.value.after == 29.0
 
 
-@pytest.mark.parametrize("rooms", [{"spark1": Room(50)}, {"spark1": Room(100, owned=True)}, {}], ids=str)
+@pytest.mark.parametrize("rooms", [{"spark1": NodeRoom(50)}, {"spark1": NodeRoom(100, owned=True)}, {}], ids=str)
 def test_without_room_nothing_waits(rooms):
     with pytest.raises(Denied, match="no room") as denied:
         scheduler(on("spark1", "chat"), rooms=rooms).ask("chat", "alice", 0.0)
