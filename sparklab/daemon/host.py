@@ -113,15 +113,20 @@ class Host:
             "SPARKLAB_ANSWERS": self.answers,
         }
 
-    def accept(self, login: "Login", line: str, remote: Remote) -> None:
-        """An exec request: count it, write it down, run it, and drop the connection if a fault is on."""
+    def accept(self, login: "Login", asked: str, remote: Remote) -> None:
+        """An exec request: count it, write it down, run it, and drop the connection if a fault is on.
+
+        A forced command runs in the place of what is asked, which it finds in its environment, as from sshd.
+        """
         self.commands += 1
+        line = login.forced or asked
         self.log("forced" if login.forced else "exec", connection=login.number, line=line)
         delay = LATENCY if self.node.fault("slow") else 0.0
-        asyncio.get_running_loop().call_later(delay, self._start, login, line, remote)
+        asyncio.get_running_loop().call_later(delay, self._start, login, line, asked, remote)
 
-    def _start(self, login: "Login", line: str, remote: Remote) -> None:
-        pid = remote.start(GARBAGE if self.node.fault("garbage") else line, self.environment())
+    def _start(self, login: "Login", line: str, asked: str, remote: Remote) -> None:
+        environment = self.environment() | ({"SSH_ORIGINAL_COMMAND": asked} if login.forced else {})
+        pid = remote.start(GARBAGE if self.node.fault("garbage") else line, environment)
         files.append(self.records, [pid, processes.start_of(pid)])
         if self._loses(line) and login.connection is not None:
             self.log("lost", connection=login.number, line=line)
@@ -210,6 +215,6 @@ class Login(asyncssh.SSHServer):
         self._sessions = [session for session in self._sessions if session.open]
         if len(self._sessions) >= MAX_SESSIONS:
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "open failed")
-        remote = Remote(lambda line, remote: self._host.accept(self, self.forced or line, remote))
+        remote = Remote(lambda line, remote: self._host.accept(self, line, remote))
         self._sessions.append(remote)
         return remote

@@ -20,6 +20,13 @@ refuse() {
 
 cd "${0%/*}" && [ -r containers ] || refuse
 
+# What a run of sparkops does here comes first.
+await_run() {
+    lock=${SPARKOPS_ROOT:-}/run/lock/sparkops.lock
+    [ -r "$lock" ] || return 0
+    flock -n -s "$lock" true || { echo 'a run of sparkops changes this node' >&2 && exit 75; }
+}
+
 find_it() {
     docker ps -aq --no-trunc --filter "name=^/?$1\$" --filter "label=sparkops.deployment=$2"
 }
@@ -49,11 +56,13 @@ case ${SSH_ORIGINAL_COMMAND:-} in
     look) look ;;
     'start '*)
         named "${SSH_ORIGINAL_COMMAND#start }"
+        await_run
         sh drop drop "$(cat cache)"
         docker start "$id" >/dev/null
         ;;
     'stop '*)
         named "${SSH_ORIGINAL_COMMAND#stop }"
+        await_run
         docker stop -t 30 "$id" >/dev/null
         ;;
     *) refuse ;;

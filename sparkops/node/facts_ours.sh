@@ -85,10 +85,9 @@ state() {
 
 # What a fleet's endpoint may do here: the line with its key, the digest of what that runs, and of which containers.
 door() {
-    line=$(grep " sparkops-ondemand:${1##*/}\$" "$HOME/.ssh/authorized_keys" 2>/dev/null)
-    digest=$(cat "$1/answer" "$1/drop" "$1/cache" | sha256sum)
     slurp "$1/containers" || return
-    part "ondemand/${1##*/}" 0 "$line$nl${digest%% *}$nl$body"
+    program=$(cat "$1/answer" "$1/drop" "$1/cache" | sha256sum)
+    part "ondemand/${1##*/}" 0 "$(grep -hs " sparkops-ondemand:${1##*/}\$" "$HOME/.ssh/authorized_keys")$nl${program%% *}$nl$body"
 }
 
 job() {

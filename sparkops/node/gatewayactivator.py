@@ -176,8 +176,7 @@ class Activator:
         name, now = one.spec.name, time.monotonic()
         try:
             if not found:
-                await self.memory(one)
-                await asyncio.gather(*(ask(node, "start", container) for node, container in one.containers))
+                await self.begun(one)
             await self.answers(one)
         except NodeTrouble as trouble:
             told(f"{name}: did not start: {trouble}")
@@ -187,6 +186,18 @@ class Activator:
             return
         self.scheduler.awake(name, time.monotonic())
         told(f"{name}: awake after {time.monotonic() - now:.0f} s")
+
+    async def begun(self, one: Sleeper) -> None:
+        """Start its containers, as soon as there is memory and no run of sparkops changes its nodes."""
+        while True:
+            await self.memory(one)
+            try:
+                await asyncio.gather(*(ask(node, "start", container) for node, container in one.containers))
+                return
+            except NodeTrouble as trouble:
+                if not trouble.busy:
+                    raise
+            await asyncio.sleep(5)
 
     async def memory(self, one: Sleeper) -> None:
         """Wait until its nodes have the memory that it needs."""

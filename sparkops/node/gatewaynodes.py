@@ -24,11 +24,12 @@ LONGEST_COMMAND = 150.0
 
 
 class NodeTrouble(Exception):
-    """A node did not do what it was asked; `away`: it was not reached at all."""
+    """A node did not do what it was asked. `away`: it was not reached; `busy`: a run of sparkops changes it."""
 
-    def __init__(self, text: str, away: bool = False) -> None:
+    def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
-        self.away = away
+        self.away = code == 255
+        self.busy = code == 75
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ async def look(node: SshNode) -> NodeLook:
 async def ask(node: SshNode, *words: str) -> str:
     """What the node answers to one of the three commands; raises NodeTrouble."""
     process = await asyncio.create_subprocess_exec(
-        *_client(node), " ".join(words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        *_client(node), " ".join(words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=FOLDER
     )
     try:
         async with asyncio.timeout(LONGEST_COMMAND):
@@ -124,7 +125,7 @@ async def ask(node: SshNode, *words: str) -> str:
             await process.wait()
     if process.returncode:
         last = said.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {process.returncode}"
-        raise NodeTrouble(f"{node.name}: {last[:300]}", away=process.returncode == 255)
+        raise NodeTrouble(f"{node.name}: {last[:300]}", process.returncode)
     return out.decode(errors="replace")
 
 
@@ -132,12 +133,12 @@ def _client(node: SshNode) -> list[str]:
     options = {
         "BatchMode": "yes", "IdentitiesOnly": "yes", "ControlPath": "none", "LogLevel": "ERROR", "ConnectTimeout": 10,
         "StrictHostKeyChecking": "yes", "UpdateHostKeys": "no", "HostKeyAlias": node.name,
-        "UserKnownHostsFile": f"{FOLDER}/known", "GlobalKnownHostsFile": "/dev/null",
+        "UserKnownHostsFile": "known", "GlobalKnownHostsFile": "/dev/null",
         "ServerAliveInterval": 5, "ServerAliveCountMax": 3,
     }  # fmt: skip
     given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     to = ["-p", str(node.port), "-l", node.user, *(["-b", node.bind] if node.bind else []), node.address]
-    return [*_program(), "-F", "none", "-T", "-i", f"{FOLDER}/key", *given, *to]
+    return [*_program(), "-F", "none", "-T", "-i", "key", *given, *to]
 
 
 def _program() -> list[str]:

@@ -1,5 +1,6 @@
 """`node/switch.sh` and `node/answer.sh`: what the key of a fleet's endpoint may do on a node, and nothing else."""
 
+import fcntl
 import stat
 import subprocess
 
@@ -110,6 +111,18 @@ def test_a_strangers_container_with_the_name_is_not_touched(switch):
     asked = switch.ask(f"start {CODER}")
     assert (asked.returncode, asked.stderr) == (1, f"there is no container {CODER} of coder.x\n")
     assert switch.docker == []
+
+
+def test_it_leaves_a_node_alone_that_a_run_changes(switch):
+    switch.open()
+    lock = switch.node.root / "run/lock/sparkops.lock"
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert [switch.ask(f"{verb} {CHAT}").returncode for verb in ("start", "stop")] == [75, 75]
+        assert switch.ask("look").returncode == 0
+    assert switch.docker == []
+    assert switch.ask(f"start {CHAT}").returncode == 0
 
 
 ATTEMPTS = [
