@@ -68,7 +68,7 @@ class Switches:
 
 
 def door_of(facts: Facts, gateway: str) -> Admitted | None:
-    return facts.state.doors.get(gateway) if isinstance(facts.state, Left) else None
+    return facts.state.admitted.get(gateway) if isinstance(facts.state, Left) else None
 
 
 def let_in(one: Switches, node: str, facts: Mapping[str, Facts]) -> Iterator[Step]:

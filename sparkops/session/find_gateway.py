@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
+from sparkops.core.fleet.on_demand import written_names
 from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused
@@ -32,6 +33,16 @@ def shared_front(session: Session, facts: Mapping[str, Facts], revision: Deploye
         if one.runs and any(keys & route.keys for route in routes_to(stored, one.stored, facts)):
             return one.stored.fronts[0]
     return None
+
+
+def on_demand(facts: Mapping[str, Facts]) -> frozenset[str]:
+    """The deployments that an endpoint on these nodes starts when somebody asks for them."""
+    states = (known.state for known in facts.values())
+    files = (
+        (one, folder(gateway.stored)) for one in states if isinstance(one, Left) for gateway in deployed_gateways(facts)
+    )
+    texts = (one.on_demand.get((where, "on-demand.json"), "") for one, where in files)
+    return frozenset(name for text in texts for name in written_names(text))
 
 
 def people_on(facts: Mapping[str, Facts], node: str, name: str) -> str | None:

@@ -40,6 +40,7 @@ def states(lab: Lab) -> dict[str, str]:
 def test_each_starts_once_and_the_last_one_stays(lab: Lab) -> None:
     apply(lab, TWO)
     assert lab.state() == {"chat": "stopped", "coder": "serving", "fleet-gateway": "serving"}
+    assert "chat  asleep  " in lab.cli("status").out
     found = json.loads(files(lab)["on-demand.json"])
     assert {name: one["idle"] for name, one in found["deployments"].items()} == {"chat": 600, "coder": 600}
     assert [one["containers"][0][0] for one in found["deployments"].values()] == ["node1", "node1"]

@@ -15,7 +15,7 @@ _GATEWAY = re.compile(r"gateways/([^/]+)/(?:routes\.json|proxy\.yml)")
 _ENGINE_KEY = re.compile(r"gateways/([^/]+)/keys/([^/]+)")
 _PEOPLE = re.compile(r"people/([^/]+)/keys\.json")
 _ON_DEMAND = re.compile(r"gateways/([^/]+)/ondemand/([^/]+)")
-_DOOR = re.compile(r"ondemand/([^/]+)")
+_ADMITTED = re.compile(r"ondemand/([^/]+)")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Left:
     `graphs_hung` are the IDs of images with which CUDA graphs hung; `gateways` are the routes of fleets' endpoints by
     the name of their folder, `gateway_keys` the digests of the keys there by folder and file, and `people` the
     files of people's keys by endpoint. `on_demand` are the files for deployments on demand by folder and name, and
-    `doors` what endpoints may do on this node, by endpoint.
+    `admitted` what endpoints may do on this node, by endpoint.
     """
 
     orphans: tuple[Orphan, ...]
@@ -107,7 +107,7 @@ class Left:
     gateway_keys: Mapping[tuple[str, str], str] = field(default_factory=dict)
     people: Mapping[str, str] = field(default_factory=dict)
     on_demand: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    doors: Mapping[str, "Admitted"] = field(default_factory=dict)
+    admitted: Mapping[str, "Admitted"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -190,11 +190,11 @@ def left(text: str) -> Left:
         gateway_keys={(folder, name): part.text.split()[0] for (folder, name), part in _named(_ENGINE_KEY, found)},
         people={name: part.text for (name,), part in _named(_PEOPLE, found)},
         on_demand={(folder, name): part.text for (folder, name), part in _named(_ON_DEMAND, found)},
-        doors={name: door(part.text) for (name,), part in _named(_DOOR, found)},
+        admitted={name: admitted(part.text) for (name,), part in _named(_ADMITTED, found)},
     )
 
 
-def door(text: str) -> Admitted:
+def admitted(text: str) -> Admitted:
     line, program, *named = (*text.split("\n"), "", "")
     pairs_ = (one.split() for one in named)
     return Admitted(line, program, {one[0]: one[1] for one in pairs_ if len(one) == 2})

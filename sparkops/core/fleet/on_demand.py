@@ -1,9 +1,11 @@
 """`on-demand` of a fleet's file: which deployments start when somebody asks for them, and how long they stay."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sparkops.core import schedule, schema
+from sparkops.core.facts.reading import mapping
 from sparkops.core.schema import Located, fail
 from sparkops.errors import UsageError
 
@@ -34,6 +36,15 @@ class OnDemand:
     def rank(self, name: str) -> int:
         """The higher, the rather it stays."""
         return len(self.priority) - self.priority.index(name) if name in self.priority else 0
+
+
+def written_names(text: str) -> frozenset[str]:
+    """The deployments in the file that an endpoint follows; that may be anybody's text."""
+    try:
+        found = mapping(json.loads(text)).get("deployments")
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(map(str, mapping(found)))
 
 
 def on_demand(entry: OnDemandEntry, deployments: Sequence[str]) -> OnDemand:

@@ -17,7 +17,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
 from sparkops.session.find_deployment import again, called, current, go_back, name_or_hash, unknown_deployment
-from sparkops.session.find_gateway import gateways_on, routed_by
+from sparkops.session.find_gateway import gateways_on, on_demand, routed_by
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
@@ -179,6 +179,8 @@ def _deployment(
         known = _why(one, here, facts, logs, commands)
     model = ", ".join(routed_by(stored, facts)) if stored.is_gateway else stored.served
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
+    wakes = stored.deployment in on_demand(facts)
+    sleeps = wakes and one.state == "stopped"
     return {
         "name": stored.deployment,
         "topology": stored.topology,
@@ -189,7 +191,8 @@ def _deployment(
         "state": one.state,
         "reason": reason,
         "cause": known.text if known else None,
-        "next": _then(known.next, one, typed) if known else _next(session, one, here, typed),
+        "next": None if sleeps else _then(known.next, one, typed) if known else _next(session, one, here, typed),
+        "on_demand": wakes,
         "newer": stored.newer,
         "endpoints": [
             {"url": f"{api_url(m)}/v1", "model": model, "node": m.name, "healthy": asked.serves}

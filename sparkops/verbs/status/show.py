@@ -41,11 +41,17 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from away({"unreachable": rest}, ink)
 
 
+def _word(item: Document) -> str:
+    """Its state in a word: one on demand that is stopped waits for a request."""
+    state = str(item.get("state"))
+    return "asleep" if state == "stopped" and item.get("on_demand") else state
+
+
 def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
     """Name, state with the number of warnings, topology with hash, model and endpoint."""
     here = {node["name"] for node in item.get("nodes", ())}
     many = sum(one["node"] in here for one in found)
-    state = _state(str(item.get("state")), ink)
+    state = _state(_word(item), ink)
     told = f"{state} ({many} warning{'s' if many > 1 else ''})" if many else state
     shape = f"{item.get('topology')} {str(item.get('hash') or '')[:8]}"
     url = next((one["url"] for one in item.get("endpoints", ())), "")
@@ -53,7 +59,7 @@ def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
 
 
 def _deployment(item: Document, ink: Ink, unknown: Collection[str]) -> Iterator[str]:
-    state = _state(str(item.get("state")), ink)
+    state = _state(_word(item), ink)
     shape = f"{item.get('recipe')} as {item.get('topology')}, {str(item.get('hash') or '')[:8]}"
     if item.get("topology") == GATEWAY:
         shape = f"one address for a fleet, {str(item.get('hash') or '')[:8]}"
@@ -78,6 +84,8 @@ def _why(item: Document, ink: Ink, told: bool) -> Iterator[str]:
     """Why it does not serve, and what to do; with `told`, the error of the run says so."""
     if item.get("state") == "serving":
         return
+    if _word(item) == "asleep":
+        yield "  the next request for it at the fleet's endpoint starts it"
     if (known := item.get("cause")) and not told:
         yield f"  {ink.bold('cause:')} {clip(known, LONGEST_REASON)}"
     elif item.get("reason"):
@@ -117,7 +125,7 @@ def _ranks(ranks: Document, ink: Ink) -> Iterator[str]:
 
 
 def _state(state: str, ink: Ink) -> str:
-    if state == "serving":
+    if state in ("serving", "asleep"):
         return ink.good(state)
     return ink.warn(state) if state in ("starting", "stopped") else ink.bad(state)
 
