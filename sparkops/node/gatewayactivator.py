@@ -58,9 +58,12 @@ class Activator:
         self.session = session
         try:
             while True:
-                if self.file.value.deployments:
-                    await self.see()
-                    self.step()
+                try:
+                    if self.file.value.deployments:
+                        await self.see()
+                        self.step()
+                except Exception as error:  # it must go on looking
+                    told(f"cannot look at the nodes: {error!r}")
                 await asyncio.sleep(LOOKS if self.file.value.deployments else 1.0)
         finally:
             for task in self.acting.values():
@@ -87,7 +90,7 @@ class Activator:
         for waiting in self.scheduler.admitted(now):
             future = self.held.pop(waiting)
             if future is None or future.done():
-                self.scheduler.done(waiting.name, now)
+                self.scheduler.done(waiting, now)
             else:
                 future.set_result(None)
 
@@ -95,7 +98,8 @@ class Activator:
         task = self.acting[name] = asyncio.create_task(act)
 
         def ended(task: asyncio.Task[None]) -> None:
-            self.acting.pop(name, None)
+            if self.acting.get(name) is task:
+                del self.acting[name]
             if not task.cancelled() and (error := task.exception()):
                 told(f"an error of the gateway itself, please report it: {error!r}")
             self.step()
@@ -137,8 +141,7 @@ class Activator:
         try:
             yield
         finally:
-            if name in self.scheduler.residents:
-                self.scheduler.done(name, time.monotonic())
+            self.scheduler.done(waiting, time.monotonic())
 
     async def hold(self, future: asyncio.Future[None], waiting: HeldRequest, one: Passage) -> None:
         patience = _patience(one.client.headers.getall("Prefer", []))
@@ -158,7 +161,7 @@ class Activator:
     def leave(self, waiting: HeldRequest, future: asyncio.Future[None]) -> None:
         """Who waited goes away."""
         if future.done() and not future.cancelled() and not future.exception():
-            self.scheduler.done(waiting.name, time.monotonic())
+            self.scheduler.done(waiting, time.monotonic())
         elif self.held.get(waiting) is not None:
             del self.held[waiting]
             self.scheduler.leave(waiting)
@@ -177,7 +180,7 @@ class Activator:
         try:
             if not found:
                 await self.begun(one)
-            await self.answers(one)
+            await self.answers(one, found)
         except NodeTrouble as trouble:
             told(f"{name}: did not start: {trouble}")
             gone = self.scheduler.failed(name, time.monotonic())
@@ -213,25 +216,29 @@ class Activator:
                 raise NodeTrouble(f"{node.name} has {has >> 20} GiB available of the {need >> 20} that it needs")
             await asyncio.sleep(2)
 
-    async def answers(self, one: Sleeper) -> None:
+    async def answers(self, one: Sleeper, found: bool) -> None:
         """Wait until one of its servers answers; raises NodeTrouble once that cannot be."""
-        until, next_look = time.monotonic() + LONGEST_START, time.monotonic() + LOOKS
-        while True:
-            for url in one.health:
-                with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-                    async with self.session.get(url, timeout=aiohttp.ClientTimeout(total=5)) as answer:
-                        if answer.status == 200:
-                            return
+        until, next_look, before = time.monotonic() + LONGEST_START, time.monotonic(), dict[str, int]()
+        while not await self.healthy(one):
             if time.monotonic() > until:
                 raise NodeTrouble(f"it does not answer after {LONGEST_START / 60:.0f} minutes")
             if time.monotonic() > next_look:
                 next_look = time.monotonic() + LOOKS
                 looks = await asyncio.gather(*map(look, one.nodes))
-                for container, (state, restarts) in (it for found in looks for it in found.containers.items()):
-                    ended = state in ("exited", "dead") or restarts >= BROKEN
-                    if ended and container in (its for _, its in one.containers):
-                        raise NodeTrouble(f"{container} is {state} after {restarts} restarts")
+                there = {name: it for each in looks for name, it in each.containers.items()}
+                for name, (state, restarts) in ((name, there.get(name, ("gone", 0))) for _, name in one.containers):
+                    again = restarts - (before.setdefault(name, restarts) if found else 0)  # a start sets them to 0
+                    if state in ("exited", "dead", "gone") or again >= BROKEN:
+                        raise NodeTrouble(f"{name} is {state} after {again} restarts")
             await asyncio.sleep(1)
+
+    async def healthy(self, one: Sleeper) -> bool:
+        for url in one.health:
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+                async with self.session.get(url, timeout=aiohttp.ClientTimeout(total=5)) as answer:
+                    if answer.status == 200:
+                        return True
+        return False
 
     async def stop(self, one: Sleeper) -> None:
         """Stop its containers, until all do that are in reach."""

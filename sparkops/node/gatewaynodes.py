@@ -98,22 +98,26 @@ class NodeLook:
 
 async def look(node: SshNode) -> NodeLook:
     """Raises NodeTrouble."""
-    memory, found = 0, {}
-    for line in (await ask(node, "look")).splitlines():
-        name, _, rest = line.partition(" ")
-        state, _, restarts = rest.partition(" ")
-        if name == "memory":
-            memory = int(state)
-        else:
-            found[name] = state, int(restarts)
+    answer, memory, found = await ask(node, "look"), 0, {}
+    for name, state, *more in filter(None, map(str.split, answer.splitlines())):
+        try:
+            if name == "memory":
+                memory = int(state)
+            else:
+                found[name] = state, int(more[0])
+        except (ValueError, IndexError):
+            raise NodeTrouble(f"{node.name}: its answer cannot be read") from None
     return NodeLook(memory, found)
 
 
 async def ask(node: SshNode, *words: str) -> str:
     """What the node answers to one of the three commands; raises NodeTrouble."""
-    process = await asyncio.create_subprocess_exec(
-        *_client(node), " ".join(words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=FOLDER
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *_client(node), " ".join(words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=FOLDER
+        )
+    except OSError as error:
+        raise NodeTrouble(f"{node.name}: SSH cannot be used: {error}") from None
     try:
         async with asyncio.timeout(LONGEST_COMMAND):
             out, said = await process.communicate()

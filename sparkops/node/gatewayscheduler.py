@@ -48,15 +48,6 @@ class NodeRoom:
     owned: bool = False
 
 
-@dataclass(eq=False)
-class HeldRequest:
-    """A request that waits since `since`."""
-
-    name: str
-    who: str
-    since: float
-
-
 @dataclass(frozen=True)
 class Act:
     """What to do now, and why; its end is told with `awake`, `asleep` or `failed`."""
@@ -84,12 +75,29 @@ class Resident:
     draining: bool = False
     waiting: list[HeldRequest] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
     def stayed(self, now: float) -> bool:
         """Whether it may stop, as soon as nothing runs."""
         return self.state == "awake" and now - self.since >= max(self.spec.stay, self.took or 0.0)
 
     def becomes(self, state: Literal["asleep", "starting", "awake", "stopping"], now: float) -> None:
         self.state, self.since, self.draining = state, now, False
+
+
+@dataclass(eq=False)
+class HeldRequest:
+    """A request that waits since `since`."""
+
+    resident: Resident
+    who: str
+    since: float
+
+    @property
+    def name(self) -> str:
+        return self.resident.name
 
 
 class Scheduler:
@@ -110,7 +118,7 @@ class Scheduler:
         theirs = sum(waiting.who == who for waiting in everybody)
         if len(everybody) >= MOST_WAITING or theirs >= MOST_OF_ONE:
             raise Denied(429, "too many requests wait for a model to start", self.start_time(name, now))
-        waiting = HeldRequest(name, who, now)
+        waiting = HeldRequest(one, who, now)
         one.waiting.append(waiting)
         return waiting
 
@@ -125,12 +133,12 @@ class Scheduler:
 
     def leave(self, waiting: HeldRequest) -> None:
         """Who waited went away."""
-        self.residents[waiting.name].waiting.remove(waiting)
+        if waiting in waiting.resident.waiting:
+            waiting.resident.waiting.remove(waiting)
 
-    def done(self, name: str, now: float) -> None:
+    def done(self, held: HeldRequest, now: float) -> None:
         """A request that was admitted has ended."""
-        one = self.residents[name]
-        one.running, one.used = one.running - 1, now
+        held.resident.running, held.resident.used = held.resident.running - 1, now
 
     def decide(self, now: float) -> list[Act]:
         """What to do now. It follows from what is known, so it is asked again after each change and now and then."""
@@ -148,10 +156,10 @@ class Scheduler:
             if self.fit([one, *(other for other in self.residents.values() if other.state != "asleep")]):
                 one.becomes("starting", now)
                 starts.append(one)
-        room = f"makes room for {' and '.join(one.spec.name for one in wanted)}"
+        room = f"makes room for {' and '.join(one.name for one in wanted)}"
         return [
-            *(Act("stop", one.spec.name, room if one in going else "nobody asks for it") for one in stops),
-            *(Act("start", one.spec.name, f"{one.waiting[0].who} asks for it") for one in starts),
+            *(Act("stop", one.name, room if one in going else "nobody asks for it") for one in stops),
+            *(Act("start", one.name, f"{one.waiting[0].who} asks for it") for one in starts),
         ]
 
     def _next(self) -> list[Resident]:

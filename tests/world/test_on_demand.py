@@ -101,7 +101,7 @@ class Afternoon:
     def done(self, name: str) -> None:
         self.running[name] -= 1
         self.answered += 1
-        self.scheduler.done(name, self.now)
+        self.scheduler.done(HeldRequest(self.scheduler.residents[name], "", 0.0), self.now)
 
     def serves(self, name: str) -> None:
         if self.loaded[name] and self.scheduler.residents[name].state == "starting":

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkops.node.gatewaykeys import Denied
-from sparkops.node.gatewayscheduler import MOST_OF_ONE, MOST_WAITING, NodeRoom, OnDemandSpec, Scheduler
+from sparkops.node.gatewayscheduler import MOST_OF_ONE, MOST_WAITING, HeldRequest, NodeRoom, OnDemandSpec, Scheduler
 
 ROOMS = {"spark1": NodeRoom(100), "spark2": NodeRoom(100)}
 LEAST_STAY = OnDemandSpec("", {}).stay
@@ -19,6 +19,10 @@ def scheduler(*specs: OnDemandSpec, awake: tuple[str, ...] = (), rooms: dict[str
 
 def acts(one: Scheduler, now: float) -> list[tuple[str, str]]:
     return [(act.verb, act.name) for act in one.decide(now)]
+
+
+def ended(one: Scheduler, name: str, now: float) -> None:
+    one.done(HeldRequest(one.residents[name], "", 0.0), now)
 
 
 def on(node: str, name: str, need: int = 60, **more) -> OnDemandSpec:
@@ -68,7 +72,7 @@ def test_which_of_two_stops(busy, priority, used, stops):
         one.ask(name, "alice", now)
         one.admitted(now)
         if name != busy:
-            one.done(name, now)
+            ended(one, name, now)
     one.ask("new", "alice", 3.0)
     assert acts(one, LEAST_STAY) == [("stop", stops)]
 
@@ -84,15 +88,15 @@ def test_a_busy_one_ends_its_requests_first_and_takes_no_new_ones():
     assert acts(one, LEAST_STAY) == []
     late = one.ask("chat", "alice", LEAST_STAY)
     assert one.admitted(LEAST_STAY) == []
-    one.done("chat", 50.0)
+    ended(one, "chat", 50.0)
     assert acts(one, 50.0) == []
-    one.done("chat", 60.0)
+    ended(one, "chat", 60.0)
     assert acts(one, 60.0) == [("stop", "chat")]
     one.asleep("chat", 61.0)
     assert acts(one, 61.0) == [("start", "coder")]
     one.awake("coder", 70.0)
     assert [one.name for one in one.admitted(70.0)] == ["coder"]
-    one.done("coder", 80.0)
+    ended(one, "coder", 80.0)
     assert acts(one, 70.0 + LEAST_STAY) == [("stop", "coder")], "who was held comes next"
     one.leave(late)
     one.asleep("coder", 101.0)
@@ -105,7 +109,7 @@ def test_it_stays_as_long_as_its_start_took():
     one.decide(0.0)
     one.awake("chat", 300.0)
     one.admitted(300.0)
-    one.done("chat", 301.0)
+    ended(one, "chat", 301.0)
     one.ask("coder", "bob", 301.0)
     assert acts(one, 599.0) == []
     assert acts(one, 600.0) == [("stop", "chat")]
@@ -118,7 +122,7 @@ def test_none_overtakes_another_that_waits_longer_for_one_of_its_nodes():
     assert acts(one, 2.0) == [("start", "first")]
     one.awake("first", 10.0)
     one.admitted(10.0)
-    one.done("first", 11.0)
+    ended(one, "first", 11.0)
     assert acts(one, 11.0) == []
     assert acts(one, 10.0 + LEAST_STAY) == [("stop", "first")]
     one.asleep("first", 41.0)
@@ -130,7 +134,7 @@ def test_an_idle_one_stops_by_itself():
     one.ask("chat", "alice", 10.0)
     one.admitted(10.0)
     assert acts(one, 300.0) == [], "a long answer"
-    one.done("chat", 300.0)
+    ended(one, "chat", 300.0)
     assert acts(one, 399.0) == []
     assert acts(one, 400.0) == [("stop", "chat")]
 
