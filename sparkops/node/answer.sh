@@ -1,7 +1,8 @@
 #!/bin/sh
 # All that the key of a fleet's endpoint may do on this node, as the command that its SSH client asks for:
 #
-#   look            `memory` and the KiB that are available, then of each container: name, state, how often it restarted
+#   look            `memory` and the KiB that are available, `busy yes` while a run of sparkops changes this node, then of
+#                   each container: name, state, how often it restarted
 #   start NAME      drops the page cache first
 #   stop NAME
 #
@@ -20,11 +21,13 @@ refuse() {
 
 cd "${0%/*}" && [ -r containers ] || refuse
 
-# What a run of sparkops does here comes first.
-await_run() {
+# What a run of sparkops does here comes first, and waits for a start of ours.
+beside_no_run() {
     lock=${SPARKOPS_ROOT:-}/run/lock/sparkops.lock
-    [ -r "$lock" ] || return 0
-    flock -n -s "$lock" true || { echo 'a run of sparkops changes this node' >&2 && exit 75; }
+    if [ -r "$lock" ]; then flock -n -s -E 75 "$lock" "$@"; else "$@"; fi
+    code=$?
+    [ "$code" -ne 75 ] || echo 'a run of sparkops changes this node' >&2
+    return "$code"
 }
 
 find_it() {
@@ -35,9 +38,12 @@ look() {
     while read -r key size _; do
         [ "$key" != MemAvailable: ] || echo "memory $size"
     done <"${SPARKOPS_ROOT:-}/proc/meminfo"
+    beside_no_run true 2>/dev/null || echo 'busy yes'
     while read -r name deployment; do
         id=$(find_it "$name" "$deployment") || exit
-        [ -z "$id" ] || echo "$name $(docker inspect --format '{{.State.Status}} {{.RestartCount}}' "$id")"
+        [ -n "$id" ] || continue
+        told=$(docker inspect --format '{{.State.Status}} {{.RestartCount}}' "$id") || exit
+        echo "$name $told"
     done <containers
 }
 
@@ -49,21 +55,20 @@ named() {
     done <containers
     [ -n "$name" ] || refuse
     id=$(find_it "$name" "$deployment") || exit
-    [ -n "$id" ] || { echo "there is no container $name of $deployment" >&2 && exit 1; }
 }
 
 case ${SSH_ORIGINAL_COMMAND:-} in
     look) look ;;
     'start '*)
         named "${SSH_ORIGINAL_COMMAND#start }"
-        await_run
+        [ -n "$id" ] || { echo "there is no container $name of $deployment" >&2 && exit 1; }
         sh drop drop "$(cat cache)"
-        docker start "$id" >/dev/null
+        beside_no_run docker start "$id" >/dev/null
         ;;
     'stop '*)
         named "${SSH_ORIGINAL_COMMAND#stop }"
-        await_run
-        docker stop -t 30 "$id" >/dev/null
+        [ -n "$id" ] || exit 0
+        beside_no_run true && docker stop -t 30 "$id" >/dev/null
         ;;
     *) refuse ;;
 esac

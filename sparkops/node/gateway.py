@@ -24,7 +24,7 @@ from sparkops.node.gatewayfiles import Followed, told
 from sparkops.node.gatewayforward import KEPT, PATHS, TIMEOUT, Passage, forward, prepared
 from sparkops.node.gatewaykeys import Denied, Limits, Person, digest_of, people
 from sparkops.node.gatewayreplies import listed, refusal
-from sparkops.node.gatewayroutes import Chooser, NamedRoute, engine_keys, routes
+from sparkops.node.gatewayroutes import Chooser, NamedRoute, Server, engine_keys, routes
 from sparkops.node.gatewayusage import Usage
 
 ROUTES = os.environ.get("SPARKOPS_ROOT", "") + "/etc/sparkops"
@@ -158,10 +158,13 @@ class GatewayProgram:
             raise _unknown(name)
         if not caller.may(route):
             raise Denied(403, f"this API key may not use {name}; /v1/models lists what it may", param="model")
+        return Passage(request, route, self.servers(route, caller), prepared(PATHS[request.path], body, route))
+
+    def servers(self, route: NamedRoute, caller: Caller) -> list[tuple[Server, str]]:
+        """Whom to ask, one after the other, each with the key that it wants."""
         keys = self.engines.value if caller.person else {caller.digest: caller.key}
         order = self.chooser.order(route, None if caller.person else caller.digest)
-        servers = [(one, keys.get(one.opened_by) or "none") for one in order]
-        return Passage(request, route, servers, prepared(PATHS[request.path], body, route))
+        return [(one, keys.get(one.opened_by) or "none") for one in order]
 
     async def answer(self, asked: Asking, caller: Caller) -> web.StreamResponse:
         body = await body_of(asked.request)
@@ -175,9 +178,14 @@ class GatewayProgram:
         """The answer, as soon as a deployment of its model is there."""
         name = self.activator.deployment(server for server, _ in one.servers)
         if name is None:
+            one.servers = self.activator.always(one.servers)
             return await forward(self.session, one, self.chooser)
         async with self.activator.turn(name, caller.name, one):
-            one.servers = [it for it in one.servers if it[0].deployment == name]
+            caller = self.caller(one.client)  # routes and rights may have changed meanwhile
+            route = self.routes.value.get(one.route.name)
+            if route is None or not caller.may(route):
+                raise Denied(403, f"this API key may not use {one.route.name} any more", param="model")
+            one.servers = [it for it in self.servers(route, caller) if it[0].deployment == name]
             return await forward(self.session, one, self.chooser)
 
     async def held_to_limits(self, asked: Asking, caller: Caller) -> web.StreamResponse:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
 
 import aiohttp
@@ -16,7 +16,18 @@ import aiohttp
 from sparkops.node.gatewayfiles import Followed, told
 from sparkops.node.gatewayforward import Passage
 from sparkops.node.gatewaykeys import Denied
-from sparkops.node.gatewaynodes import FOLDER, NOBODY, NodeLook, NodeTrouble, Sleeper, Sleepers, ask, look, sleepers
+from sparkops.node.gatewaynodes import (
+    FOLDER,
+    NOBODY,
+    NodeLook,
+    NodeTrouble,
+    Sleeper,
+    Sleepers,
+    SshNode,
+    ask,
+    look,
+    sleepers,
+)
 from sparkops.node.gatewayroutes import Server
 from sparkops.node.gatewayscheduler import HeldRequest, Resident, Scheduler
 
@@ -38,6 +49,15 @@ BROKEN = 2
 BEAT = 10.0
 """Seconds between two signs of life on a stream that is held."""
 
+SILENT = 3
+"""Looks at which one that is awake does not answer, until requests for it wait again."""
+
+LONGEST_STOP = 300.0
+"""Seconds."""
+
+MOST_BYTES = 512 << 20
+"""Bytes of all requests that wait."""
+
 PATIENCE = 1200.0
 """Seconds for which a request is held, unless it says `Prefer: wait=SECONDS`."""
 
@@ -49,9 +69,11 @@ class Activator:
         self.file = Followed[Sleepers](f"{FOLDER}/on-demand.json", sleepers, NOBODY, gone_is_empty=True)
         self.scheduler = Scheduler((), {})
         self.held: dict[HeldRequest, asyncio.Future[None] | None] = {}
+        self.bytes: dict[HeldRequest, int] = {}
         self.acting: dict[str, asyncio.Task[None]] = {}
         self.half: dict[str, float] = {}
-        self.seen = False
+        self.silent: dict[str, int] = {}
+        self.changed = asyncio.Event()
 
     async def life(self, session: aiohttp.ClientSession) -> None:
         """Look at the nodes again and again; cancelled at the end."""
@@ -64,31 +86,39 @@ class Activator:
                         self.step()
                 except Exception as error:  # it must go on looking
                     told(f"cannot look at the nodes: {error!r}")
-                await asyncio.sleep(LOOKS if self.file.value.deployments else 1.0)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.changed.wait(), LOOKS)
+                self.changed.clear()
         finally:
             for task in self.acting.values():
                 task.cancel()
 
     def refresh(self) -> None:
-        """Take up other deployments on demand."""
+        """Take up other deployments on demand; what is done to one that changed ends, and a look tells what it came to."""
+        before = self.file.value.deployments
         if self.file.refresh():
-            found = self.file.value
+            found, now = self.file.value, time.monotonic()
             gone = self.scheduler.follow((one.spec for one in found.deployments.values()), found.rooms)
-            self.refuse(gone, Denied(404, "this model is gone"))
+            self.refuse(gone, Denied(503, "this model changes now", 5))
+            for name in before:
+                if found.deployments.get(name) != before[name]:
+                    if (task := self.acting.pop(name, None)) is not None:
+                        task.cancel()
+                    if name in found.deployments:
+                        self.scheduler.unknown(name, now)
             told(f"has {len(found.deployments)} deployments on demand")
+            self.changed.set()
         self.step()
 
     def step(self) -> None:
         """Do what is to do now, and let in who may go on."""
-        if not self.seen:
-            return
         now = time.monotonic()
         for act in self.scheduler.decide(now):
             one = self.file.value.deployments[act.name]
             told(f"{act.name}: {act.verb}: {act.why}")
             self.begin(act.name, self.start(one) if act.verb == "start" else self.stop(one))
         for waiting in self.scheduler.admitted(now):
-            future = self.held.pop(waiting)
+            future = self.held.pop(waiting, None)
             if future is None or future.done():
                 self.scheduler.done(waiting, now)
             else:
@@ -110,11 +140,17 @@ class Activator:
 
     def deployment(self, servers: Iterable[Server]) -> str | None:
         """Whose start these servers' request waits for; None if one of them is always there."""
-        names = sorted({one.deployment for one in servers})
-        if not names or not all(name in self.scheduler.residents for name in names):
+        names, now = {one.deployment for one in servers}, time.monotonic()
+        found = [it for name, it in sorted(self.scheduler.residents.items()) if name in names]
+        if not found or len(found) < len(names):
             return None
-        ready = [name for name in names if self.scheduler.residents[name].state == "awake"]
-        return (ready or names)[0]
+        return min(
+            found, key=lambda it: (it.state != "awake" or it.draining, it.state != "starting", it.not_before > now)
+        ).name
+
+    def always(self, servers: Iterable[tuple[Server, str]]) -> list[tuple[Server, str]]:
+        """Without those that are on demand."""
+        return [one for one in servers if one[0].deployment not in self.scheduler.residents]
 
     def told_of(self, servers: Iterable[Server]) -> dict[str, Any]:
         """What `/v1/models` says of their deployment: whether it is loaded, else the seconds until it may be."""
@@ -128,7 +164,10 @@ class Activator:
     async def turn(self, name: str, who: str, one: Passage) -> AsyncIterator[None]:
         """While a request runs on this deployment, from its start on; raises Denied with 429 or 503."""
         now = time.monotonic()
+        if sum(self.bytes.values()) + len(one.request.data) > MOST_BYTES:
+            raise Denied(429, "too much waits for models to start", self.scheduler.start_time(name, now))
         waiting = self.scheduler.ask(name, who, now)
+        self.bytes[waiting] = len(one.request.data)
         future = self.held[waiting] = asyncio.get_running_loop().create_future()
         self.step()
         try:
@@ -138,6 +177,7 @@ class Activator:
             raise
         finally:
             one.held = time.monotonic() - now
+            del self.bytes[waiting]
         try:
             yield
         finally:
@@ -153,7 +193,8 @@ class Activator:
             after = self.scheduler.start_time(waiting.name, time.monotonic())
             if left <= 0:
                 if patience is not None:
-                    self.held[waiting] = None  # it starts nevertheless, for who asks again
+                    self.held[waiting] = None
+                    self.scheduler.goes(waiting)
                 raise Denied(503, f"{waiting.name} is not awake yet", after)
             if one.request.stream:
                 await one.beat(f"{waiting.name} starts, about {after:.0f} s left")
@@ -168,7 +209,7 @@ class Activator:
 
     def refuse(self, waiting: Iterable[HeldRequest], why: Denied) -> None:
         for one in waiting:
-            future = self.held.pop(one)
+            future = self.held.pop(one, None)
             if future is not None and not future.done():
                 future.set_exception(why)
 
@@ -181,56 +222,63 @@ class Activator:
             if not found:
                 await self.begun(one)
             await self.answers(one, found)
-        except NodeTrouble as trouble:
+        except Exception as trouble:  # whatever it is, who waits must not wait forever
             told(f"{name}: did not start: {trouble}")
             gone = self.scheduler.failed(name, time.monotonic())
             self.refuse(gone, Denied(503, f"{name} did not start: `sparkops gateway logs` tells why", 30))
             await self.stop(one)
             return
-        self.scheduler.awake(name, time.monotonic())
-        told(f"{name}: awake after {time.monotonic() - now:.0f} s")
+        took = time.monotonic() - now
+        self.scheduler.awake(name, time.monotonic(), None if found else took)
+        told(f"{name}: awake after {took:.0f} s")
 
     async def begun(self, one: Sleeper) -> None:
         """Start its containers, as soon as there is memory and no run of sparkops changes its nodes."""
-        while True:
-            await self.memory(one)
-            try:
-                await asyncio.gather(*(ask(node, "start", container) for node, container in one.containers))
-                return
-            except NodeTrouble as trouble:
-                if not trouble.busy:
-                    raise
-            await asyncio.sleep(5)
+        left = list(one.containers)
+        while left:
+            await self.memory(one, {node for node, _ in left})
+            ends = await asyncio.gather(*(ask(node, "start", it) for node, it in left), return_exceptions=True)
+            troubles = [(it, end) for it, end in zip(left, ends, strict=True) if isinstance(end, BaseException)]
+            left = [it for it, end in troubles if isinstance(end, NodeTrouble) and end.busy]
+            if trouble := next((end for it, end in troubles if it not in left), None):
+                raise trouble
+            await asyncio.sleep(5 if left else 0)
 
-    async def memory(self, one: Sleeper) -> None:
-        """Wait until its nodes have the memory that it needs."""
-        until = time.monotonic() + MEMORY_WAIT
+    async def memory(self, one: Sleeper, nodes: set[SshNode]) -> None:
+        """Wait until these nodes have the memory that it needs, and no run of sparkops changes them."""
+        until, why = time.monotonic() + MEMORY_WAIT, ""
         while True:
-            looks = await asyncio.gather(*map(look, one.nodes))
-            needs = [(node, it.memory, one.requests[node.name]) for node, it in zip(one.nodes, looks, strict=True)]
-            short = next((found for found in needs if found[1] < found[2]), None)
-            if short is None:
+            looks = await asyncio.gather(*map(look, nodes), return_exceptions=True)
+            if any(isinstance(it, NodeLook) and it.busy for it in looks):
+                until = time.monotonic() + MEMORY_WAIT
+            elif not (why := next(filter(None, map(_lacks(one), nodes, looks)), "")):
                 return
             if time.monotonic() > until:
-                node, has, need = short
-                raise NodeTrouble(f"{node.name} has {has >> 20} GiB available of the {need >> 20} that it needs")
+                raise NodeTrouble(why)
             await asyncio.sleep(2)
 
     async def answers(self, one: Sleeper, found: bool) -> None:
-        """Wait until one of its servers answers; raises NodeTrouble once that cannot be."""
+        """Wait until one of its servers answers; raises NodeTrouble once that cannot be.
+
+        A node that does not answer for a time may be loading: only what one says of a container ends the start.
+        """
         until, next_look, before = time.monotonic() + LONGEST_START, time.monotonic(), dict[str, int]()
         while not await self.healthy(one):
             if time.monotonic() > until:
                 raise NodeTrouble(f"it does not answer after {LONGEST_START / 60:.0f} minutes")
             if time.monotonic() > next_look:
                 next_look = time.monotonic() + LOOKS
-                looks = await asyncio.gather(*map(look, one.nodes))
-                there = {name: it for each in looks for name, it in each.containers.items()}
-                for name, (state, restarts) in ((name, there.get(name, ("gone", 0))) for _, name in one.containers):
+                for name, (state, restarts) in (await self.containers(one)).items():
                     again = restarts - (before.setdefault(name, restarts) if found else 0)  # a start sets them to 0
                     if state in ("exited", "dead", "gone") or again >= BROKEN:
                         raise NodeTrouble(f"{name} is {state} after {again} restarts")
             await asyncio.sleep(1)
+
+    async def containers(self, one: Sleeper) -> dict[str, tuple[str, int]]:
+        """State and restarts of its containers on the nodes that answer."""
+        looks = await asyncio.gather(*map(look, one.nodes), return_exceptions=True)
+        found = {node: it for node, it in zip(one.nodes, looks, strict=True) if isinstance(it, NodeLook)}
+        return {name: found[at].containers.get(name, ("gone", 0)) for at, name in one.containers if at in found}
 
     async def healthy(self, one: Sleeper) -> bool:
         for url in one.health:
@@ -242,34 +290,44 @@ class Activator:
 
     async def stop(self, one: Sleeper) -> None:
         """Stop its containers, until all do that are in reach."""
-        name, left, said = one.spec.name, list(one.containers), ""
+        name, left, said, until = one.spec.name, list(one.containers), "", time.monotonic() + LONGEST_STOP
         while True:
             ends = await asyncio.gather(*(ask(node, "stop", it) for node, it in left), return_exceptions=True)
             troubles = [(it, end) for it, end in zip(left, ends, strict=True) if isinstance(end, BaseException)]
-            left = [it for it, end in troubles if not (isinstance(end, NodeTrouble) and end.away)]
+            left = [it for it, end in troubles if not (isinstance(end, NodeTrouble) and end.hopeless)]
             trouble = "; ".join(str(end) for _, end in troubles)
             if trouble not in ("", said):
                 told(f"{name}: {'does not stop' if left else 'may not have stopped everywhere'}: {trouble}")
                 said = trouble
             if not left:
-                break
+                self.scheduler.asleep(name, time.monotonic())
+                told(f"{name}: asleep")
+                return
+            if time.monotonic() > until:
+                self.scheduler.unknown(name, time.monotonic())
+                return
             await asyncio.sleep(5)
-        self.scheduler.asleep(name, time.monotonic())
-        told(f"{name}: asleep")
 
     async def see(self) -> None:
-        """Look at all nodes, and take up what happened without us."""
-        deployments = self.file.value.deployments
+        """Look at all nodes, and take up what happened without us; what we did meanwhile counts for more."""
+        deployments, residents = self.file.value.deployments, self.scheduler.residents
         nodes = {node.name: node for one in deployments.values() for node in one.nodes}
-        idle = {name for name in deployments if name not in self.acting}
+        before = {name: (it, it.state, it.since) for name, it in residents.items() if name not in self.acting}
         looks = await asyncio.gather(*map(look, nodes.values()), return_exceptions=True)
         found = {name: it for name, it in zip(nodes, looks, strict=True) if isinstance(it, NodeLook)}
-        for name in idle.difference(self.acting):
-            if (one := self.file.value.deployments.get(name)) is not None:
-                self.compare(one, found, self.scheduler.residents[name])
-        self.seen = True
+        healthy = {
+            name: await self.healthy(one) for name, one in deployments.items() if residents[name].state == "awake"
+        }
+        for name, was in before.items():
+            now = self.scheduler.residents.get(name)
+            if (
+                now
+                and (now, now.state, now.since) == was
+                and self.file.value.deployments.get(name) == deployments[name]
+            ):
+                self.compare(deployments[name], found, now, healthy.get(name, True))
 
-    def compare(self, one: Sleeper, found: dict[str, NodeLook], resident: Resident) -> None:
+    def compare(self, one: Sleeper, found: dict[str, NodeLook], resident: Resident, healthy: bool) -> None:
         """What a look at the nodes says of a deployment that nothing is done to."""
         name, now = one.spec.name, time.monotonic()
         states = [
@@ -279,9 +337,10 @@ class Activator:
         ]
         running = states.count("running") + states.count("restarting")
         began = self.half.pop(name, now)
+        silent = self.silent.pop(name, 0)
         if not running:
-            if states and resident.state != "asleep":
-                told(f"{name}: it was stopped")
+            if resident.state == "unknown" or (states and resident.state != "asleep"):
+                told(f"{name}: asleep")
                 self.scheduler.asleep(name, now)
         elif running < len(states):
             self.half[name] = began
@@ -289,10 +348,24 @@ class Activator:
                 told(f"{name}: stop: only some of its containers run")
                 resident.becomes("stopping", now)
                 self.begin(name, self.stop(one))
-        elif resident.state == "asleep":
-            told(f"{name}: it runs already")
+        elif resident.state in ("asleep", "unknown") or silent >= SILENT:
+            told(f"{name}: {'it does not answer any more' if silent else 'it runs already'}")
             self.scheduler.begun(name, now)
             self.begin(name, self.start(one, found=True))
+        elif not healthy:
+            self.silent[name] = silent + 1
+
+
+def _lacks(one: Sleeper) -> Callable[[SshNode, NodeLook | BaseException], str]:
+    """What a node lacks for its start, in words; empty if nothing."""
+
+    def of(node: SshNode, found: NodeLook | BaseException) -> str:
+        if isinstance(found, BaseException):
+            return str(found)
+        has, need = found.memory, one.requests[node.name]
+        return f"{node.name} has {has >> 20} GiB available of the {need >> 20} that it needs" if has < need else ""
+
+    return of
 
 
 def _patience(prefer: Iterable[str]) -> float | None:

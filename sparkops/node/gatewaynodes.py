@@ -23,12 +23,16 @@ LONGEST_COMMAND = 150.0
 """Seconds: a stop may take 30, the drop of a page cache a minute."""
 
 
+LONGEST_LOOK = 20.0
+"""Seconds."""
+
+
 class NodeTrouble(Exception):
-    """A node did not do what it was asked. `away`: it was not reached; `busy`: a run of sparkops changes it."""
+    """A node did not do what it was asked. `hopeless`: it was not reached, or refuses; `busy`: a run of sparkops changes it."""
 
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
-        self.away = code == 255
+        self.hopeless = code in (255, 77)
         self.busy = code == 75
 
 
@@ -90,27 +94,31 @@ def sleepers(path: str) -> Sleepers:
 
 @dataclass(frozen=True)
 class NodeLook:
-    """What a node has: the KiB of memory that are available, and of each container its state and its restarts."""
+    """What a node has: the KiB of memory that are available, and of each container its state and its restarts.
+
+    `busy`: a run of sparkops changes it.
+    """
 
     memory: int
     containers: dict[str, tuple[str, int]]
+    busy: bool
 
 
 async def look(node: SshNode) -> NodeLook:
     """Raises NodeTrouble."""
-    answer, memory, found = await ask(node, "look"), 0, {}
-    for name, state, *more in filter(None, map(str.split, answer.splitlines())):
-        try:
+    answer, memory, found = await ask(node, "look", seconds=LONGEST_LOOK), 0, {}
+    try:
+        for name, state, *more in map(str.split, answer.splitlines()):
             if name == "memory":
                 memory = int(state)
-            else:
+            elif name != "busy":
                 found[name] = state, int(more[0])
-        except (ValueError, IndexError):
-            raise NodeTrouble(f"{node.name}: its answer cannot be read") from None
-    return NodeLook(memory, found)
+    except (ValueError, IndexError):
+        raise NodeTrouble(f"{node.name}: its answer cannot be read") from None
+    return NodeLook(memory, found, "busy yes" in answer.splitlines())
 
 
-async def ask(node: SshNode, *words: str) -> str:
+async def ask(node: SshNode, *words: str, seconds: float = LONGEST_COMMAND) -> str:
     """What the node answers to one of the three commands; raises NodeTrouble."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -119,10 +127,10 @@ async def ask(node: SshNode, *words: str) -> str:
     except OSError as error:
         raise NodeTrouble(f"{node.name}: SSH cannot be used: {error}") from None
     try:
-        async with asyncio.timeout(LONGEST_COMMAND):
+        async with asyncio.timeout(seconds):
             out, said = await process.communicate()
     except TimeoutError:
-        raise NodeTrouble(f"{node.name}: no answer to `{words[0]}` within {LONGEST_COMMAND:.0f} s") from None
+        raise NodeTrouble(f"{node.name}: no answer to `{words[0]}` within {seconds:.0f} s") from None
     finally:
         if process.returncode is None:
             process.kill()

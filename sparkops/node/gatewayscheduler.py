@@ -1,6 +1,6 @@
 """Which deployments on demand are to start and which to stop. Decisions only: the caller acts, and brings the time.
 
-A deployment is asleep, starting, awake or stopping. Requests for one that is not awake wait. The deployment whose
+A deployment is asleep, starting, awake or stopping, or it is unknown until a look at its nodes tells. Requests for one that is not awake wait. The deployment whose
 request has waited longest starts next; what does not fit beside it stops first, but not before its stay is over and
 its last request is answered. Until then, new requests for it wait too, so that nobody waits forever.
 """
@@ -21,6 +21,9 @@ RETRY, LONGEST_RETRY = 15.0, 600.0
 
 UNKNOWN_START = 120.0
 """Seconds that a start is said to take before one was seen."""
+
+
+ResidentState = Literal["unknown", "asleep", "starting", "awake", "stopping"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Resident:
     """
 
     spec: OnDemandSpec
-    state: Literal["asleep", "starting", "awake", "stopping"] = "asleep"
+    state: ResidentState = "unknown"
     since: float = 0.0
     used: float = 0.0
     took: float | None = None
@@ -83,17 +86,18 @@ class Resident:
         """Whether it may stop, as soon as nothing runs."""
         return self.state == "awake" and now - self.since >= max(self.spec.stay, self.took or 0.0)
 
-    def becomes(self, state: Literal["asleep", "starting", "awake", "stopping"], now: float) -> None:
+    def becomes(self, state: ResidentState, now: float) -> None:
         self.state, self.since, self.draining = state, now, False
 
 
 @dataclass(eq=False)
 class HeldRequest:
-    """A request that waits since `since`."""
+    """A request that waits since `since`; one that is `left` has nobody who waits, but still wants the start."""
 
     resident: Resident
     who: str
     since: float
+    left: bool = False
 
     @property
     def name(self) -> str:
@@ -114,7 +118,7 @@ class Scheduler:
             raise Denied(503, f"{name} has no room on its nodes: `sparkops diff` tells more", 60)
         if one.state in ("asleep", "stopping") and now < one.not_before:
             raise Denied(503, f"{name} did not start: `sparkops gateway logs` tells why", one.not_before - now)
-        everybody = [waiting for other in self.residents.values() for waiting in other.waiting]
+        everybody = [waiting for other in self.residents.values() for waiting in other.waiting if not waiting.left]
         theirs = sum(waiting.who == who for waiting in everybody)
         if len(everybody) >= MOST_WAITING or theirs >= MOST_OF_ONE:
             raise Denied(429, "too many requests wait for a model to start", self.start_time(name, now))
@@ -136,6 +140,12 @@ class Scheduler:
         if waiting in waiting.resident.waiting:
             waiting.resident.waiting.remove(waiting)
 
+    def goes(self, waiting: HeldRequest) -> None:
+        """Who waited did not want to, but will ask again: it starts nevertheless."""
+        waiting.left = True
+        if any(other.left for other in waiting.resident.waiting if other is not waiting):
+            self.leave(waiting)
+
     def done(self, held: HeldRequest, now: float) -> None:
         """A request that was admitted has ended."""
         held.resident.running, held.resident.used = held.resident.running - 1, now
@@ -151,9 +161,10 @@ class Scheduler:
         stops = [one for one in stops if not one.running]
         for one in stops:
             one.becomes("stopping", now)
-        starts = []
-        for one in wanted:
-            if self.fit([one, *(other for other in self.residents.values() if other.state != "asleep")]):
+        starts, there = [], [one for one in self.residents.values() if one.state != "asleep"]
+        changing = {node for one in there if one.state in ("stopping", "unknown") for node in one.spec.needs}
+        for one in wanted:  # an engine measures at its start how much memory is free
+            if changing.isdisjoint(one.spec.needs) and self.fit([one, *there]):
                 one.becomes("starting", now)
                 starts.append(one)
         room = f"makes room for {' and '.join(one.name for one in wanted)}"
@@ -163,15 +174,14 @@ class Scheduler:
         ]
 
     def _next(self) -> list[Resident]:
-        """Those that are to start next, all together. None overtakes another that waits longer for one of its nodes."""
+        """Those that are to start next, one on each node. None overtakes another that waits longer for one of its nodes."""
         asked = [one for one in self.residents.values() if one.waiting and one.state == "asleep"]
-        starting = [one for one in self.residents.values() if one.state == "starting"]
-        found, kept_free = list[Resident](), set[str]()
+        taken = {node for one in self.residents.values() if one.state == "starting" for node in one.spec.needs}
+        found = list[Resident]()
         for one in sorted(asked, key=lambda one: one.waiting[0].since):
-            if kept_free.isdisjoint(one.spec.needs) and self.fit([*starting, *found, one]):
+            if taken.isdisjoint(one.spec.needs) and self.fit([one]):
                 found.append(one)
-            else:
-                kept_free |= one.spec.needs.keys()
+            taken |= one.spec.needs.keys()
         return found
 
     def _in_the_way(self, wanted: list[Resident]) -> list[Resident]:
@@ -210,11 +220,14 @@ class Scheduler:
         """Somebody else starts it."""
         self.residents[name].becomes("starting", now)
 
-    def awake(self, name: str, now: float) -> None:
-        """It answers. Whether we started it or somebody else did makes no difference."""
+    def unknown(self, name: str, now: float) -> None:
+        """Only a look at its nodes can tell."""
+        self.residents[name].becomes("unknown", now)
+
+    def awake(self, name: str, now: float, took: float | None = None) -> None:
+        """It answers; a start of ours `took` so many seconds."""
         one = self.residents[name]
-        if one.state == "starting":
-            one.took = now - one.since
+        one.took = one.took if took is None else took
         if one.state != "awake":
             one.becomes("awake", now)
             one.used, one.failures, one.not_before = now, 0, 0.0

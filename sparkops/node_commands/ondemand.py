@@ -1,5 +1,6 @@
 """Commands that let a fleet's endpoint start and stop containers of a node, as `switch.sh` describes them."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from sparkops.core.plan import Command, Script, Secret, Word
@@ -22,6 +23,12 @@ def line(gateway: str, origins: Iterable[str], public: str) -> str:
     """What is in authorized_keys then."""
     command = f"exec sh .local/state/sparkops/ondemand/{gateway}/answer"
     return f'restrict,command="{command}",from="{",".join(origins)}" {public.strip()} sparkops-ondemand:{gateway}'
+
+
+def parsed(found: str) -> tuple[tuple[str, ...], str] | None:
+    """The addresses and the key of such a line."""
+    parts = re.search(r'from="([^"]*)" (\S+ \S+) sparkops-ondemand:', found)
+    return (tuple(parts[1].split(",")), parts[2]) if parts else None
 
 
 def close(state_dir: str, gateway: str) -> Command:

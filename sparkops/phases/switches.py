@@ -79,8 +79,8 @@ def let_in(one: Switches, node: str, facts: Mapping[str, Facts]) -> Iterator[Ste
         state, before = state_dir(facts[door.name]), door_of(facts[door.name], one.gateway)
         about = state, one.gateway, door.origins, public or PUBLIC
         undo = ondemand.close(state, one.gateway)
-        if before and public:
-            undo = ondemand.open_to(*about, before.containers, door.cache_dir)
+        if before and (earlier := ondemand.parsed(before.line)):
+            undo = ondemand.open_to(state, one.gateway, *earlier, before.containers, door.cache_dir)
         title = "let the endpoint start and stop what is on demand"
         opened = ondemand.open_to(*about, door.containers, door.cache_dir)
         yield step(f"on-demand.{door.name}", door.name, title, opened, undo, QUIETLY)
@@ -103,14 +103,25 @@ def shut(gateway: str, kept: Switches | None, facts: Mapping[str, Facts]) -> Ite
             yield step(f"close.{node}", node, "take the endpoint's key away", close)
 
 
+NOISE = 0.04
+"""By how much two measurements of memory may differ, as a part of the larger one."""
+
+FAR_MORE = 1 << 20
+"""A number above is KiB of memory."""
+
+
 def _alike(text: str, config: Mapping[str, Any]) -> bool:
     try:
-        return bool(_without_memory(json.loads(text)) == _without_memory(config))
+        return _same(json.loads(text), json.loads(json.dumps(config)))
     except (ValueError, RecursionError):
         return False
 
 
-def _without_memory(found: Any) -> Any:
-    if isinstance(found, Mapping):
-        return {key: _without_memory(it) for key, it in found.items() if key not in ("kib", "needs", "requests")}
-    return [_without_memory(it) for it in found] if isinstance(found, list | tuple) else found
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, int) and isinstance(other, int) and min(one, other) > FAR_MORE:
+        return abs(one - other) <= NOISE * max(one, other)
+    return bool(one == other)

@@ -27,6 +27,8 @@ class Afternoon:
         self.rooms = {node: NodeRoom(100, self.random.random() < 0.1) for node in nodes}
         self.specs = [self.spec(f"model{n}", nodes) for n in range(self.random.randint(2, 6))]
         self.scheduler = Scheduler(self.specs, self.rooms)
+        for one in self.specs:
+            self.scheduler.asleep(one.name, 0.0)
         self.loaded = Counter[str]()
         self.running = Counter[str]()
         self.served_since: dict[str, float] = {}
@@ -105,7 +107,7 @@ class Afternoon:
 
     def serves(self, name: str) -> None:
         if self.loaded[name] and self.scheduler.residents[name].state == "starting":
-            self.scheduler.awake(name, self.now)
+            self.scheduler.awake(name, self.now, self.now - self.scheduler.residents[name].since)
             self.served_since[name] = self.now
 
     def fails(self, name: str) -> None:

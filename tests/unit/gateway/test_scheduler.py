@@ -12,6 +12,8 @@ BOTH = {"spark1": 90, "spark2": 90}
 
 def scheduler(*specs: OnDemandSpec, awake: tuple[str, ...] = (), rooms: dict[str, NodeRoom] = ROOMS) -> Scheduler:
     found = Scheduler(specs, rooms)
+    for one in specs:
+        found.asleep(one.name, 0.0)
     for name in awake:
         found.awake(name, 0.0)
     return found
@@ -35,7 +37,7 @@ def test_the_first_request_starts_it_once_and_all_are_let_in_when_it_answers():
     assert acts(one, 2.0) == [("start", "chat")]
     assert acts(one, 3.0) == []
     assert one.admitted(3.0) == []
-    one.awake("chat", 40.0)
+    one.awake("chat", 40.0, 38.0)
     assert one.admitted(40.0) == asked
     assert one.start_time("chat", 41.0) == 38.0
 
@@ -107,7 +109,7 @@ def test_it_stays_as_long_as_its_start_took():
     one = scheduler(on("spark1", "chat"), on("spark1", "coder"))
     one.ask("chat", "alice", 0.0)
     one.decide(0.0)
-    one.awake("chat", 300.0)
+    one.awake("chat", 300.0, 300.0)
     one.admitted(300.0)
     ended(one, "chat", 301.0)
     one.ask("coder", "bob", 301.0)
@@ -137,6 +139,32 @@ def test_an_idle_one_stops_by_itself():
     ended(one, "chat", 300.0)
     assert acts(one, 399.0) == []
     assert acts(one, 400.0) == [("stop", "chat")]
+
+
+def test_engines_of_one_node_start_one_after_the_other():
+    one = scheduler(on("spark1", "chat", 40, alongside=True), on("spark1", "coder", 40, alongside=True))
+    for now, name in enumerate(("chat", "coder")):
+        one.ask(name, "alice", now)
+    assert acts(one, 1.0) == [("start", "chat")]
+    one.awake("chat", 20.0)
+    assert acts(one, 20.0) == [("start", "coder")]
+
+
+def test_nothing_starts_where_something_is_unknown():
+    one = scheduler(on("spark1", "chat", 40), on("spark1", "coder", 40, alongside=True))
+    one.unknown("chat", 0.0)
+    one.ask("coder", "alice", 1.0)
+    assert acts(one, 1.0) == []
+    one.asleep("chat", 2.0)
+    assert acts(one, 2.0) == [("start", "coder")]
+
+
+def test_who_did_not_want_to_wait_counts_for_no_bound_and_only_once():
+    one = scheduler(on("spark1", "chat"))
+    for _ in range(MOST_WAITING + 10):
+        one.goes(one.ask("chat", "alice", 0.0))
+    assert len(one.residents["chat"].waiting) == 1
+    assert acts(one, 0.0) == [("start", "chat")]
 
 
 def test_a_start_that_fails_is_not_tried_at_once():

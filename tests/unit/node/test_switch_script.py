@@ -106,6 +106,12 @@ def test_it_looks_starts_and_stops(switch):
     assert switch.docker == ["start 1111", "stop -t 30 1111"]
 
 
+def test_what_is_gone_is_stopped(switch):
+    switch.open()
+    assert switch.ask(f"stop {CODER}").returncode == 0
+    assert switch.docker == []
+
+
 def test_a_strangers_container_with_the_name_is_not_touched(switch):
     switch.open()
     asked = switch.ask(f"start {CODER}")
@@ -120,7 +126,7 @@ def test_it_leaves_a_node_alone_that_a_run_changes(switch):
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert [switch.ask(f"{verb} {CHAT}").returncode for verb in ("start", "stop")] == [75, 75]
-        assert switch.ask("look").returncode == 0
+        assert "busy yes" in switch.ask("look").stdout
     assert switch.docker == []
     assert switch.ask(f"start {CHAT}").returncode == 0
 
