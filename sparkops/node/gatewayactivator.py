@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any
 
 import aiohttp
@@ -20,40 +20,23 @@ from sparkops.node.gatewaynodes import (
     FOLDER,
     NOBODY,
     NodeLook,
-    NodeTrouble,
     Sleeper,
     Sleepers,
-    SshNode,
-    ask,
     look,
     sleepers,
 )
 from sparkops.node.gatewayroutes import Server
 from sparkops.node.gatewayscheduler import HeldRequest, Resident, Scheduler
-
-LOOKS = 10.0
-"""Seconds between two looks at the nodes."""
+from sparkops.node.gatewaystarts import LOOKS, Starts
 
 HALF = 60.0
 """Seconds for which some containers of a deployment may run and some not, as while a person starts or stops it."""
-
-MEMORY_WAIT = 60.0
-"""Seconds in which memory must come free once all that was in the way has stopped."""
-
-LONGEST_START = 1800.0
-"""Seconds."""
-
-BROKEN = 2
-"""Restarts after which a start has failed: the entry script goes on, but somebody waits for an answer."""
 
 BEAT = 10.0
 """Seconds between two signs of life on a stream that is held."""
 
 SILENT = 3
 """Looks at which one that is awake does not answer, until requests for it wait again."""
-
-LONGEST_STOP = 300.0
-"""Seconds."""
 
 MOST_BYTES = 512 << 20
 """Bytes of all requests that wait."""
@@ -77,7 +60,7 @@ class Activator:
 
     async def life(self, session: aiohttp.ClientSession) -> None:
         """Look at the nodes again and again; cancelled at the end."""
-        self.session = session
+        self.starts = Starts(session)
         try:
             while True:
                 try:
@@ -94,7 +77,7 @@ class Activator:
                 task.cancel()
 
     def refresh(self) -> None:
-        """Take up other deployments on demand; what is done to one that changed ends, and a look tells what it came to."""
+        """Take up other deployments on demand. What is done to one that changed ends; a look tells what came of it."""
         before = self.file.value.deployments
         if self.file.refresh():
             found, now = self.file.value, time.monotonic()
@@ -144,9 +127,7 @@ class Activator:
         found = [it for name, it in sorted(self.scheduler.residents.items()) if name in names]
         if not found or len(found) < len(names):
             return None
-        return min(
-            found, key=lambda it: (it.state != "awake" or it.draining, it.state != "starting", it.not_before > now)
-        ).name
+        return min(found, key=lambda it: (not it.open, it.state != "starting", it.not_before > now)).name
 
     def always(self, servers: Iterable[tuple[Server, str]]) -> list[tuple[Server, str]]:
         """Without those that are on demand."""
@@ -220,8 +201,8 @@ class Activator:
         name, now = one.spec.name, time.monotonic()
         try:
             if not found:
-                await self.begun(one)
-            await self.answers(one, found)
+                await self.starts.begun(one)
+            await self.starts.answers(one, found)
         except Exception as trouble:  # whatever it is, who waits must not wait forever
             told(f"{name}: did not start: {trouble}")
             gone = self.scheduler.failed(name, time.monotonic())
@@ -232,81 +213,13 @@ class Activator:
         self.scheduler.awake(name, time.monotonic(), None if found else took)
         told(f"{name}: awake after {took:.0f} s")
 
-    async def begun(self, one: Sleeper) -> None:
-        """Start its containers, as soon as there is memory and no run of sparkops changes its nodes."""
-        left = list(one.containers)
-        while left:
-            await self.memory(one, {node for node, _ in left})
-            ends = await asyncio.gather(*(ask(node, "start", it) for node, it in left), return_exceptions=True)
-            troubles = [(it, end) for it, end in zip(left, ends, strict=True) if isinstance(end, BaseException)]
-            left = [it for it, end in troubles if isinstance(end, NodeTrouble) and end.busy]
-            if trouble := next((end for it, end in troubles if it not in left), None):
-                raise trouble
-            await asyncio.sleep(5 if left else 0)
-
-    async def memory(self, one: Sleeper, nodes: set[SshNode]) -> None:
-        """Wait until these nodes have the memory that it needs, and no run of sparkops changes them."""
-        until, why = time.monotonic() + MEMORY_WAIT, ""
-        while True:
-            looks = await asyncio.gather(*map(look, nodes), return_exceptions=True)
-            if any(isinstance(it, NodeLook) and it.busy for it in looks):
-                until = time.monotonic() + MEMORY_WAIT
-            elif not (why := next(filter(None, map(_lacks(one), nodes, looks)), "")):
-                return
-            if time.monotonic() > until:
-                raise NodeTrouble(why)
-            await asyncio.sleep(2)
-
-    async def answers(self, one: Sleeper, found: bool) -> None:
-        """Wait until one of its servers answers; raises NodeTrouble once that cannot be.
-
-        A node that does not answer for a time may be loading: only what one says of a container ends the start.
-        """
-        until, next_look, before = time.monotonic() + LONGEST_START, time.monotonic(), dict[str, int]()
-        while not await self.healthy(one):
-            if time.monotonic() > until:
-                raise NodeTrouble(f"it does not answer after {LONGEST_START / 60:.0f} minutes")
-            if time.monotonic() > next_look:
-                next_look = time.monotonic() + LOOKS
-                for name, (state, restarts) in (await self.containers(one)).items():
-                    again = restarts - (before.setdefault(name, restarts) if found else 0)  # a start sets them to 0
-                    if state in ("exited", "dead", "gone") or again >= BROKEN:
-                        raise NodeTrouble(f"{name} is {state} after {again} restarts")
-            await asyncio.sleep(1)
-
-    async def containers(self, one: Sleeper) -> dict[str, tuple[str, int]]:
-        """State and restarts of its containers on the nodes that answer."""
-        looks = await asyncio.gather(*map(look, one.nodes), return_exceptions=True)
-        found = {node: it for node, it in zip(one.nodes, looks, strict=True) if isinstance(it, NodeLook)}
-        return {name: found[at].containers.get(name, ("gone", 0)) for at, name in one.containers if at in found}
-
-    async def healthy(self, one: Sleeper) -> bool:
-        for url in one.health:
-            with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-                async with self.session.get(url, timeout=aiohttp.ClientTimeout(total=5)) as answer:
-                    if answer.status == 200:
-                        return True
-        return False
-
     async def stop(self, one: Sleeper) -> None:
-        """Stop its containers, until all do that are in reach."""
-        name, left, said, until = one.spec.name, list(one.containers), "", time.monotonic() + LONGEST_STOP
-        while True:
-            ends = await asyncio.gather(*(ask(node, "stop", it) for node, it in left), return_exceptions=True)
-            troubles = [(it, end) for it, end in zip(left, ends, strict=True) if isinstance(end, BaseException)]
-            left = [it for it, end in troubles if not (isinstance(end, NodeTrouble) and end.hopeless)]
-            trouble = "; ".join(str(end) for _, end in troubles)
-            if trouble not in ("", said):
-                told(f"{name}: {'does not stop' if left else 'may not have stopped everywhere'}: {trouble}")
-                said = trouble
-            if not left:
-                self.scheduler.asleep(name, time.monotonic())
-                told(f"{name}: asleep")
-                return
-            if time.monotonic() > until:
-                self.scheduler.unknown(name, time.monotonic())
-                return
-            await asyncio.sleep(5)
+        name = one.spec.name
+        if await self.starts.stopped(one):
+            self.scheduler.asleep(name, time.monotonic())
+            told(f"{name}: asleep")
+        else:
+            self.scheduler.unknown(name, time.monotonic())
 
     async def see(self) -> None:
         """Look at all nodes, and take up what happened without us; what we did meanwhile counts for more."""
@@ -315,17 +228,12 @@ class Activator:
         before = {name: (it, it.state, it.since) for name, it in residents.items() if name not in self.acting}
         looks = await asyncio.gather(*map(look, nodes.values()), return_exceptions=True)
         found = {name: it for name, it in zip(nodes, looks, strict=True) if isinstance(it, NodeLook)}
-        healthy = {
-            name: await self.healthy(one) for name, one in deployments.items() if residents[name].state == "awake"
-        }
+        awake = [name for name, one in residents.items() if one.state == "awake"]
+        silent = [name for name in awake if not await self.starts.healthy(deployments[name])]
         for name, was in before.items():
-            now = self.scheduler.residents.get(name)
-            if (
-                now
-                and (now, now.state, now.since) == was
-                and self.file.value.deployments.get(name) == deployments[name]
-            ):
-                self.compare(deployments[name], found, now, healthy.get(name, True))
+            now, same = self.scheduler.residents.get(name), self.file.value.deployments.get(name) == deployments[name]
+            if now and same and (now, now.state, now.since) == was:
+                self.compare(deployments[name], found, now, name not in silent)
 
     def compare(self, one: Sleeper, found: dict[str, NodeLook], resident: Resident, healthy: bool) -> None:
         """What a look at the nodes says of a deployment that nothing is done to."""
@@ -354,18 +262,6 @@ class Activator:
             self.begin(name, self.start(one, found=True))
         elif not healthy:
             self.silent[name] = silent + 1
-
-
-def _lacks(one: Sleeper) -> Callable[[SshNode, NodeLook | BaseException], str]:
-    """What a node lacks for its start, in words; empty if nothing."""
-
-    def of(node: SshNode, found: NodeLook | BaseException) -> str:
-        if isinstance(found, BaseException):
-            return str(found)
-        has, need = found.memory, one.requests[node.name]
-        return f"{node.name} has {has >> 20} GiB available of the {need >> 20} that it needs" if has < need else ""
-
-    return of
 
 
 def _patience(prefer: Iterable[str]) -> float | None:

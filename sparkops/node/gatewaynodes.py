@@ -28,7 +28,10 @@ LONGEST_LOOK = 20.0
 
 
 class NodeTrouble(Exception):
-    """A node did not do what it was asked. `hopeless`: it was not reached, or refuses; `busy`: a run of sparkops changes it."""
+    """A node did not do what it was asked.
+
+    `hopeless`: it was not reached, or refuses. `busy`: a run of sparkops changes it.
+    """
 
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)

@@ -1,8 +1,9 @@
 """Which deployments on demand are to start and which to stop. Decisions only: the caller acts, and brings the time.
 
-A deployment is asleep, starting, awake or stopping, or it is unknown until a look at its nodes tells. Requests for one that is not awake wait. The deployment whose
-request has waited longest starts next; what does not fit beside it stops first, but not before its stay is over and
-its last request is answered. Until then, new requests for it wait too, so that nobody waits forever.
+A deployment is asleep, starting, awake or stopping, or it is unknown until a look at its nodes tells. Requests for one
+that is not awake wait. The deployment whose request has waited longest starts next; what does not fit beside it stops
+first, but not before its stay is over and its last request is answered. Until then, new requests for it wait too, so
+that nobody waits forever.
 """
 
 from __future__ import annotations
@@ -82,6 +83,11 @@ class Resident:
     def name(self) -> str:
         return self.spec.name
 
+    @property
+    def open(self) -> bool:
+        """Whether it takes requests."""
+        return self.state == "awake" and not self.draining
+
     def stayed(self, now: float) -> bool:
         """Whether it may stop, as soon as nothing runs."""
         return self.state == "awake" and now - self.since >= max(self.spec.stay, self.took or 0.0)
@@ -130,7 +136,7 @@ class Scheduler:
         """The requests that wait no longer; each counts as running until `done`."""
         found = []
         for one in self.residents.values():
-            if one.waiting and one.state == "awake" and not one.draining:
+            if one.waiting and one.open:
                 found += one.waiting
                 one.running, one.used, one.waiting = one.running + len(one.waiting), now, []
         return found
@@ -174,7 +180,7 @@ class Scheduler:
         ]
 
     def _next(self) -> list[Resident]:
-        """Those that are to start next, one on each node. None overtakes another that waits longer for one of its nodes."""
+        """Those that are to start next, one on each node; none overtakes one that waits longer for one of its nodes."""
         asked = [one for one in self.residents.values() if one.waiting and one.state == "asleep"]
         taken = {node for one in self.residents.values() if one.state == "starting" for node in one.spec.needs}
         found = list[Resident]()

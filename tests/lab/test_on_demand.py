@@ -28,14 +28,14 @@ CLIENTS, EACH, IN_A_ROW = 8, 25, 9
 
 
 @pytest.fixture
-def url(lab, tmp_path):
+def fleet(lab, tmp_path):
     lab.clear()
     for name, model in zip((FIRST, SECOND), MODELS, strict=True):
         (tmp_path / f"{name}.yml").write_text(SMALL.format(name=name, model=model, share=0.2, seqs=4))
     (tmp_path / "fleet.yml").write_text(FLEET)
     lab.json("apply", tmp_path / "fleet.yml")
     assert not lab.json("apply", tmp_path / "fleet.yml")["changed"]
-    return f"http://{lab.address('node1')}:{PORT}/v1"
+    return tmp_path / "fleet.yml"
 
 
 def log(lab):
@@ -68,7 +68,8 @@ def kill(lab, names):
     )
 
 
-def test_200_requests_of_8_clients_for_three_models_while_parts_are_killed(lab, url, eventually):
+def test_200_requests_of_8_clients_for_three_models_while_parts_are_killed(lab, fleet, eventually):
+    url = f"http://{lab.address('node1')}:{PORT}/v1"
     key = lab.json("gateway", "key", "add", "anna")["key"]
     strangers = lab.ran_on("node1", "docker", "run", "-d", "--name", "stranger", "vllm-node-mxfp4", "sleep", "inf")
     assert strangers.returncode == 0
@@ -99,7 +100,7 @@ def test_200_requests_of_8_clients_for_three_models_while_parts_are_killed(lab, 
     assert len(ends) == CLIENTS * EACH
     assert set(ends) <= {"right", "429", "503", "502"}
     assert Counter(ends)["right"] > CLIENTS * EACH * 0.7
-    assert eventually(lambda: not lab.json("diff")["changed"])
+    assert eventually(lambda: not lab.json("diff", fleet)["changed"])
     state = lab.ran_on("node1", "docker", "inspect", "--format", "{{.State.Running}} {{.RestartCount}}", "stranger")
     assert state.stdout.strip() == "true 0"
     lab.ran_on("node1", "docker", "rm", "-f", "stranger")
