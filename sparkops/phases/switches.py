@@ -103,25 +103,17 @@ def shut(gateway: str, kept: Switches | None, facts: Mapping[str, Facts]) -> Ite
             yield step(f"close.{node}", node, "take the endpoint's key away", close)
 
 
-NOISE = 0.04
-"""By how much two measurements of memory may differ, as a part of the larger one."""
-
-FAR_MORE = 1 << 20
-"""A number above is KiB of memory."""
+MEMORY = ("kib", "needs", "requests")
 
 
 def _alike(text: str, config: Mapping[str, Any]) -> bool:
     try:
-        return _same(json.loads(text), json.loads(json.dumps(config)))
+        return bool(_without_memory(json.loads(text)) == _without_memory(config))
     except (ValueError, RecursionError):
         return False
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, int) and isinstance(other, int) and min(one, other) > FAR_MORE:
-        return abs(one - other) <= NOISE * max(one, other)
-    return bool(one == other)
+def _without_memory(found: Any) -> Any:
+    if isinstance(found, Mapping):
+        return {key: _without_memory(it) for key, it in found.items() if key not in MEMORY}
+    return [_without_memory(it) for it in found] if isinstance(found, list | tuple) else found

@@ -1,6 +1,6 @@
 """Three real models of which one fits at a time, one of them over both nodes: 8 clients ask for all of them.
 
-It loads models a dozen times, so it runs only where SPARKOPS_LAB_LONG is set.
+It loads models a dozen times, so it runs only where SPARKOPS_LAB_LONG is set, and not in CI.
 """
 
 import os

@@ -35,7 +35,7 @@ def switches_of(
         f"{state_dir(facts[node.name])}/gateways/{gateway[1]}",
         {
             "version": 1,
-            "nodes": {name: _node(hops[name], observed, facts[name]) for name in names},
+            "nodes": {name: _node(hops[name], observed, facts[name], parts) for name in names},
             "deployments": {part.name: _deployment(part, wanted, observed) for part in asked},
         },
         "\n".join(f"{name} {host_key(session, name)}" for name in names),
@@ -55,8 +55,8 @@ def _refuse_sudo(names: Sequence[str], session: Session) -> None:
         )
 
 
-def _node(way: Hop, observed: Observed, facts: Facts) -> dict[str, Any]:
-    """How the endpoint reaches a node, and what that has for deployments on demand beside those that always serve."""
+def _node(way: Hop, observed: Observed, facts: Facts, parts: Sequence[FleetPart]) -> dict[str, Any]:
+    """How the endpoint reaches a node, and what that has for deployments on demand `beside` those that always serve."""
     host = next(one for one in observed.hosts if one.name == way.receiver)
     always = [one for one in observed.demands if not one.on_demand and _is_on(one, host, observed)]
     left = host.room - sum(one.needs[host.name] for one in always)
@@ -66,6 +66,7 @@ def _node(way: Hop, observed: Observed, facts: Facts) -> dict[str, Any]:
         "port": way.port,
         "bind": way.bind,
         "kib": facts.memory.total_kib * left // WHOLE_NODE,
+        "beside": [part.situation.revision.hash for part in parts if part.name in {one.name for one in always}],
         "owned": host.owned or any(not one.alongside for one in always),
     }
 
