@@ -46,12 +46,12 @@ PATIENCE = 1200.0
 
 
 class Activator:
-    """The deployments on demand of the fleet. `held` has the requests that wait; None for who did not want to."""
+    """The deployments on demand of the fleet. `held` has the requests that wait, but those that did not want to."""
 
     def __init__(self) -> None:
         self.file = Followed[Sleepers](f"{FOLDER}/on-demand.json", sleepers, NOBODY, gone_is_empty=True)
         self.scheduler = Scheduler((), {})
-        self.held: dict[HeldRequest, asyncio.Future[None] | None] = {}
+        self.held: dict[HeldRequest, asyncio.Future[None]] = {}
         self.bytes: dict[HeldRequest, int] = {}
         self.acting: dict[str, asyncio.Task[None]] = {}
         self.half: dict[str, float] = {}
@@ -174,7 +174,7 @@ class Activator:
             after = self.scheduler.start_time(waiting.name, time.monotonic())
             if left <= 0:
                 if patience is not None:
-                    self.held[waiting] = None
+                    del self.held[waiting]
                     self.scheduler.goes(waiting)
                 raise Denied(503, f"{waiting.name} is not awake yet", after)
             if one.request.stream:
@@ -184,8 +184,7 @@ class Activator:
         """Who waited goes away."""
         if future.done() and not future.cancelled() and not future.exception():
             self.scheduler.done(waiting, time.monotonic())
-        elif self.held.get(waiting) is not None:
-            del self.held[waiting]
+        elif self.held.pop(waiting, None) is not None:
             self.scheduler.leave(waiting)
 
     def refuse(self, waiting: Iterable[HeldRequest], why: Denied) -> None:
@@ -206,7 +205,7 @@ class Activator:
         except Exception as trouble:  # whatever it is, who waits must not wait forever
             told(f"{name}: did not start: {trouble}")
             gone = self.scheduler.failed(name, time.monotonic())
-            self.refuse(gone, Denied(503, f"{name} did not start: `sparkops gateway logs` tells why", 30))
+            self.refuse(gone, Denied(503, f"{name} did not start: the endpoint's log tells why", 30))
             await self.stop(one)
             return
         took = time.monotonic() - now

@@ -123,7 +123,7 @@ class Scheduler:
         if one.state == "asleep" and not self.fit([one]):
             raise Denied(503, f"{name} has no room on its nodes: `sparkops diff` tells more", 60)
         if one.state in ("asleep", "stopping") and now < one.not_before:
-            raise Denied(503, f"{name} did not start: `sparkops gateway logs` tells why", one.not_before - now)
+            raise Denied(503, f"{name} did not start: the endpoint's log tells why", one.not_before - now)
         everybody = [waiting for other in self.residents.values() for waiting in other.waiting if not waiting.left]
         theirs = sum(waiting.who == who for waiting in everybody)
         if len(everybody) >= MOST_WAITING or theirs >= MOST_OF_ONE:

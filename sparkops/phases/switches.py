@@ -104,6 +104,7 @@ def shut(gateway: str, kept: Switches | None, facts: Mapping[str, Facts]) -> Ite
 
 
 MEMORY = ("kib", "needs", "requests")
+"""Keys of what is measured anew each time."""
 
 
 def _alike(text: str, config: Mapping[str, Any]) -> bool:
