@@ -55,7 +55,7 @@ class Engine:
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
-        assert self.ready.wait(10)
+        assert self.ready.wait(200)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -202,7 +202,7 @@ class Front:
         for one in self.asked:
             one.close()
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(200)
         self.log.close()
 
     def answers(self) -> bool:
@@ -240,7 +240,7 @@ class Asked:
 
     def __init__(self, port: int, line: str, body: Any, key: str, header: str, more: dict[str, str]) -> None:
         method, _, path = line.partition(" ")
-        self.link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self.link = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
         headers = {
             "Content-Type": JSON,
             **({header: f"Bearer {key}" if header == "Authorization" else key} if key else {}),
@@ -269,7 +269,7 @@ class Asked:
         return json.loads(self.text())
 
 
-def eventually(done: Any, seconds: float = 20) -> bool:
+def eventually(done: Any, seconds: float = 200) -> bool:
     until = time.monotonic() + seconds
     while not done():
         if time.monotonic() > until:

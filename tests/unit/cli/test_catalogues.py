@@ -382,7 +382,7 @@ def test_ctrl_c_during_a_fetch_keeps_nothing(
 ) -> None:
     """The fetch hangs; the test interrupts sparkops once git has asked its ssh."""
     slow = own_home / "slow"
-    slow.write_text(f"#!/bin/sh\ntouch {own_home}/hangs\nexec sleep 60\n")
+    slow.write_text(f"#!/bin/sh\ntouch {own_home}/hangs\nexec sleep 900\n")
     slow.chmod(0o755)
     monkeypatch.setenv("GIT_SSH_COMMAND", str(slow))
     code = """
@@ -402,7 +402,7 @@ sys.exit(main(sys.argv[2:]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, str(own_home / "hangs"), "recipe", "add", by_ssh],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
     assert kept() == []
@@ -411,7 +411,7 @@ sys.exit(main(sys.argv[2:]))
 def test_two_at_once_keep_one(sparkops: Run, theirs: Path) -> None:
     words = [sys.executable, "-m", "sparkops", "recipe", "add", str(theirs), "--name", "them"]
     both = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
-    assert sorted(process.wait(60) for process in both) == [0, 2]
+    assert sorted(process.wait(600) for process in both) == [0, 2]
     assert kept() == ["them"]
     assert sparkops("recipe", "show", "them/moss").code == 0
 

@@ -129,7 +129,7 @@ def test_nonsense_gets_a_plain_answer(front: Front, engine: Engine, line: str, b
 def test_headers_of_any_kind_are_read_as_what_they_are(
     front: Front, engine: Engine, header: str, value: str, status: int
 ) -> None:
-    link = http.client.HTTPConnection("127.0.0.1", front.port, timeout=30)
+    link = http.client.HTTPConnection("127.0.0.1", front.port, timeout=300)
     headers = {"Authorization": f"Bearer {OWN}", header: value.encode("latin-1")}
     link.request("POST", "/v1/completions", b'{"model": "auto", "prompt": "Hello"}', headers)
     answer = link.getresponse()
