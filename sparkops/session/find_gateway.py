@@ -9,6 +9,7 @@ from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_rou
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, deployed_gateways
+from sparkops.phases.switches import CONFIG
 from sparkops.session.session import Session
 
 
@@ -37,11 +38,8 @@ def shared_front(session: Session, facts: Mapping[str, Facts], revision: Deploye
 
 def on_demand(facts: Mapping[str, Facts]) -> frozenset[str]:
     """The deployments that an endpoint on these nodes starts when somebody asks for them."""
-    states = (known.state for known in facts.values())
-    files = (
-        (one, folder(gateway.stored)) for one in states if isinstance(one, Left) for gateway in deployed_gateways(facts)
-    )
-    texts = (one.on_demand.get((where, "on-demand.json"), "") for one, where in files)
+    found = [(facts[node].state, one.stored) for one in deployed_gateways(facts) for node, _ in one.parts]
+    texts = (it.on_demand.get((folder(one), CONFIG), "") for it, one in found if isinstance(it, Left))
     return frozenset(name for text in texts for name in written_names(text))
 
 

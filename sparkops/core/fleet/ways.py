@@ -16,9 +16,9 @@ MOST = 2_000
 
 @dataclass(frozen=True)
 class Filled:
-    """How full the nodes are, in their order: all that each gives away, and how much of that the `largest` one and all
-    (`turns`) on demand take.
+    """How full the nodes are, in their order.
 
+    `given` is all that a node gives away, `turns` what those on demand take of that, `largest` the largest of them.
     `owned` are the nodes of a deployment that is not `alongside`, `shared` those of one on demand that is not.
     """
 
