@@ -18,7 +18,6 @@ from pathlib import Path
 
 import sparkops
 
-PACKAGES = ("verbs", "session")
 OTHERS = ("runpy", "structlog", "fabric", "sparklab.api")
 
 
@@ -47,9 +46,8 @@ def run(words: Sequence[str], *, env: Mapping[str, str], cwd: Path, seconds: flo
 @cache
 def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    places = {f"sparkops.{name}.": Path(*sparkops.__path__, *name.split(".")) for name in PACKAGES}
-    ours = [one.name for prefix, place in places.items() for one in pkgutil.iter_modules([str(place)], prefix)]
-    context.set_forkserver_preload([*OTHERS, *ours])
+    ours = [one.name for one in pkgutil.walk_packages(sparkops.__path__, "sparkops.")]
+    context.set_forkserver_preload([*OTHERS, *(name for name in ours if name != "sparkops.__main__")])
     return context
 
 
