@@ -121,6 +121,29 @@ class GatewayProgram:
         except Denied as denied:
             return refusal(denied, request.path)
 
+    async def by_hand(self, request: web.Request) -> web.StreamResponse:
+        """`/v1/models/NAME/activate` and `sleep`: start or stop what is on demand. The answer is the model's entry.
+
+        Two deployments may serve one model: `?deployment=` says which.
+        """
+        try:
+            caller, wanted = self.caller(request), request.query.get("deployment")
+            route = self.route(request.match_info["name"], caller)
+            servers = [one for one in route.servers if wanted in (None, one.deployment)]
+            name = self.activator.deployment(servers)
+            if request.match_info["verb"] == "activate":
+                if name:
+                    self.activator.activate(name, caller.name)
+            elif caller.person:
+                raise Denied(403, "a person's key may not end what others use: take the deployment's own key")
+            elif name is None:
+                raise Denied(409, f"{route.name} is not on demand")
+            else:
+                self.activator.sleep(name, caller.name)
+            return web.json_response(listed([(route, self.activator.told_of(servers))])["data"][0])
+        except Denied as denied:
+            return refusal(denied, request.path)
+
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """A request for a model."""
         asked = Asking(request)
@@ -153,12 +176,17 @@ class GatewayProgram:
         name = body.get("model")
         if not isinstance(name, str) or not name:
             raise Denied(400, "name a model: /v1/models lists those that there are", param="model")
+        route = self.route(name, caller)
+        return Passage(request, route, self.servers(route, caller), prepared(PATHS[request.path], body, route))
+
+    def route(self, name: str, caller: Caller) -> NamedRoute:
+        """What a model name means for who asks; raises Denied with 403 or 404."""
         route = self.routes.value.get(name)
         if route is None:
             raise _unknown(name)
         if not caller.may(route):
             raise Denied(403, f"this API key may not use {name}; /v1/models lists what it may", param="model")
-        return Passage(request, route, self.servers(route, caller), prepared(PATHS[request.path], body, route))
+        return route
 
     def servers(self, route: NamedRoute, caller: Caller) -> list[tuple[Server, str]]:
         """Whom to ask, one after the other, each with the key that it wants."""
@@ -240,6 +268,7 @@ def application() -> web.Application:
         app.router.add_get(path, alive)
     for path in ("/v1/models", "/models", "/v1/models/{name:.+}"):
         app.router.add_get(path, gateway.models)
+    app.router.add_post("/v1/models/{name:.+}/{verb:activate|sleep}", gateway.by_hand)
     for path in PATHS:
         app.router.add_post(path, gateway.ask)
     return app

@@ -193,6 +193,25 @@ class Activator:
             if future is not None and not future.done():
                 future.set_exception(why)
 
+    def activate(self, name: str, who: str) -> None:
+        """Start it for somebody who does not wait for an answer; raises Denied with 429 or 503."""
+        now = time.monotonic()
+        if self.scheduler.residents[name].open:
+            self.scheduler.residents[name].used = now
+        else:
+            self.scheduler.goes(self.scheduler.ask(name, who, now))
+        self.step()
+
+    def sleep(self, name: str, who: str) -> None:
+        """Stop it before its time; raises Denied with 409 while somebody uses it or it starts."""
+        one = self.scheduler.residents[name]
+        if one.running or one.waiting or one.state in ("unknown", "starting"):
+            raise Denied(409, f"{name} is in use: {one.running} requests run and {len(one.waiting)} wait")
+        if one.state == "awake":
+            told(f"{name}: stop: {who} asks for it")
+            one.becomes("stopping", time.monotonic())
+            self.begin(name, self.stop(self.file.value.deployments[name]))
+
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     async def start(self, one: Sleeper, found: bool = False) -> None:

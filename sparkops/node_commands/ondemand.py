@@ -1,7 +1,8 @@
-"""Commands that let a fleet's endpoint start and stop containers of a node, as `switch.sh` describes them."""
+"""Deployments on demand: let a fleet's endpoint start and stop containers (`switch.sh`), and ask it to."""
 
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote
 
 from sparkops.core.plan import Command, Script, Secret, Word
 
@@ -29,6 +30,12 @@ def parsed(found: str) -> tuple[tuple[str, ...], str] | None:
     """The addresses and the key of such a line."""
     parts = re.search(r'from="([^"]*)" (\S+ \S+) sparkops-ondemand:', found)
     return (tuple(parts[1].split(",")), parts[2]) if parts else None
+
+
+def by_hand(verb: str, api: str, model: str, deployment: str, key: str | None) -> Command:
+    """Ask the endpoint to `activate` a deployment or to let it `sleep`, as `ondemand.sh` says; `key` is a file there."""
+    url = f"{api}/v1/models/{quote(model)}?deployment={quote(deployment)}"
+    return Command((Script("ondemand"), verb, "--url", url, *(("--key", key) if key else ())), reads=True, timeout=30.0)
 
 
 def close(state_dir: str, gateway: str) -> Command:

@@ -43,6 +43,19 @@ def on_demand(facts: Mapping[str, Facts]) -> frozenset[str]:
     return frozenset(name for text in texts for name in written_names(text))
 
 
+def starts(session: Session, facts: Mapping[str, Facts], name: str) -> tuple[DeployedRevision, str, WrittenRoute]:
+    """The endpoint that runs and starts this deployment on demand, with a model name of it there; raises Refused."""
+    known = sorted(on_demand(facts))
+    for one in gateways_on(facts, session.names):
+        for model, route in routed_by(one.stored, facts).items() if one.runs and name in known else ():
+            if name in (place.partition(" on ")[0] for place in route.servers.values()):
+                return one, model, route
+    if name in known:
+        raise Refused(f"the endpoint that starts {name} does not run", hint="start it: `sparkops apply`")
+    told = f"those that are: {', '.join(known)}" if known else "no deployment here is: `on-demand` in fleet.yml"
+    raise Refused(f"{name} is not on demand", hint=f"{told}; else use `sparkops start` and `sparkops stop`")
+
+
 def people_on(facts: Mapping[str, Facts], node: str, name: str) -> str | None:
     """The file with people's keys of an endpoint on a node, None without one; raises Refused if that is unknown."""
     state = facts[node].state

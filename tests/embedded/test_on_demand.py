@@ -63,3 +63,11 @@ def test_many_requests_for_both_are_all_answered_with_few_switches(lab, url, key
         assert {*codes} == {200}
     assert len(acts(lab)) - before <= 12
     assert lab.state()["fleet-gateway"] == "serving"
+
+
+def test_by_hand_one_is_started_and_stopped(lab):
+    assert lab.json("model", "activate", "chat")["state"] == "loaded"
+    assert lab.state()["chat"] == "serving"
+    assert lab.json("model", "sleep", "chat")["state"] == "asleep"
+    assert lab.state()["chat"] == "stopped"
+    assert "is not on demand" in lab.json("model", "sleep", "fleet-gateway", code=3)["error"]["message"]

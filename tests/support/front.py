@@ -25,6 +25,19 @@ from sparkops.remote.frame import script_text
 OWN = "sk-own"
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 JSON = "application/json"
+CHAT = {"messages": [{"role": "user", "content": "Hello"}]}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": CHAT,
+    "/chat/completions": CHAT,
+    "/v1/completions": {"prompt": "Hello"},
+    "/v1/messages": {**CHAT, "max_tokens": 5},
+    "/v1/responses": {"input": "Hello"},
+    "/v1/embeddings": {"input": "Hello"},
+    "/v1/rerank": {"query": "a", "documents": ["b"]},
+    "/v2/rerank": {"query": "a", "documents": ["b"]},
+    "/v1/score": {"text_1": "a", "text_2": "b"},
+}
+"""Each path of the endpoint with a request."""
 
 
 def digest(key: str) -> str:

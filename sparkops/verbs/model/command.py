@@ -1,20 +1,20 @@
-"""The verbs of models: fetch, verify, list, prune."""
+"""The verbs of models: fetch, verify, list, prune; activate and sleep for deployments on demand."""
 
 from typing import Any
 
 import click
 
-from sparkops.cli.completion import NODE
+from sparkops.cli.completion import DEPLOYMENT, NODE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
 from sparkops.cli.where import WAIT, access, on_nodes
 from sparkops.core.target import NodesOptions, PruneOptions
-from sparkops.verbs.model.options import FetchOptions
+from sparkops.verbs.model.options import FetchOptions, SwitchOptions
 
 
 @click.group(cls=VerbGroup)
 def model() -> None:
-    """Download, copy, verify and remove models."""
+    """Download, copy, verify and remove models; start and stop those on demand."""
 
 
 @example("""
@@ -78,3 +78,27 @@ def prune(**given: Any) -> PruneOptions:
     sparkops keeps a model that a deployment on these nodes or its rollback needs.
     """
     return PruneOptions(**given)
+
+
+@example("sparkops model activate coder")
+@model.command()
+@click.argument("deployment", type=DEPLOYMENT, metavar="NAME")
+@on_nodes
+def activate(**given: Any) -> SwitchOptions:
+    """Start a deployment on demand before somebody asks for it, and wait until it answers.
+
+    The endpoint does it, as for a request: it stops what must make room, once that is idle, and waits for memory.
+    """
+    return SwitchOptions(**given)
+
+
+@example("sparkops model sleep coder")
+@model.command()
+@click.argument("deployment", type=DEPLOYMENT, metavar="NAME")
+@on_nodes
+def sleep(**given: Any) -> SwitchOptions:
+    """Stop a deployment on demand before its idle time is over. The next request starts it again.
+
+    One that somebody uses is not stopped.
+    """
+    return SwitchOptions(**given)

@@ -1,4 +1,4 @@
-"""Options of `model fetch`."""
+"""Options of the verbs of models."""
 
 from dataclasses import dataclass
 
@@ -21,3 +21,11 @@ class FetchOptions:
     offline: bool = False
     access: Access = Access()
     stall: float = COPY_STALL
+
+
+@dataclass(frozen=True)
+class SwitchOptions:
+    """`deployment` is one on demand."""
+
+    where: Target
+    deployment: str

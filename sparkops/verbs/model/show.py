@@ -64,3 +64,8 @@ def _came(node: Document) -> str:
     if node.get("copied"):
         return f"copied {bytes_text(node['copied'])}"
     return f"downloaded {bytes_text(node['fetched'])}" if node["fetched"] else "already there"
+
+
+def switched(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    loaded = document["state"] == "loaded"
+    yield f"{document['deployment']} is {ink.good('loaded') if loaded else 'asleep: the next request starts it'}"

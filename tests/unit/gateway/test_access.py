@@ -6,20 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.front import OWN, Engine, Front, eventually
+from support.front import OWN, REQUESTS, Engine, Front, eventually
 
-CHAT = {"messages": [{"role": "user", "content": "Hello"}]}
-REQUESTS: dict[str, dict[str, Any]] = {
-    "/v1/chat/completions": CHAT,
-    "/chat/completions": CHAT,
-    "/v1/completions": {"prompt": "Hello"},
-    "/v1/messages": {**CHAT, "max_tokens": 5},
-    "/v1/responses": {"input": "Hello"},
-    "/v1/embeddings": {"input": "Hello"},
-    "/v1/rerank": {"query": "a", "documents": ["b"]},
-    "/v2/rerank": {"query": "a", "documents": ["b"]},
-    "/v1/score": {"text_1": "a", "text_2": "b"},
-}
 KEYS = {
     "sk-anna": 200,
     OWN: 200,

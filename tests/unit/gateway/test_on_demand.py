@@ -1,5 +1,6 @@
 """Deployments on demand at the endpoint's program: held requests, what is started and stopped, and what goes wrong."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.front import Asked, eventually
+from support.front import OWN, REQUESTS, Asked, eventually
 from support.sleepers import GIB, Sleepers
 
 Made = Callable[..., Sleepers]
@@ -89,6 +90,46 @@ def test_it_starts_when_its_memory_is_free(fleet: Made) -> None:
     assert one.acts == []
     (one.node / "memory").write_text(str(100 * GIB))
     assert said(ask(one, "chat")) == "org/chat"
+
+
+def by_hand(one: Sleepers, verb: str, key: str = OWN, name: str = "chat") -> tuple[int, str]:
+    """The code of the answer, and the state that it tells."""
+    answer = one.front.ask(f"POST /v1/models/{name}/{verb}?deployment={name}", None, key)
+    return answer.status, answer.json().get("state", "")
+
+
+def test_by_hand_it_starts_and_sleeps_but_not_while_somebody_uses_it(fleet: Made) -> None:
+    one = fleet("chat", "coder")
+    one.front.start()
+    assert eventually(lambda: by_hand(one, "activate", "sk-anna") == (200, "loaded"))
+    assert one.acts == ["start chat"]
+    assert by_hand(one, "sleep", "sk-anna")[0] == 403
+    one.engines["chat"].hold = True
+    stream = ask(one, "chat", stream=True)
+    assert by_hand(one, "sleep")[0] == 409
+    one.engines["chat"].hold = False
+    assert stream.text().endswith("data: [DONE]\n\n")
+    assert eventually(lambda: by_hand(one, "sleep") == (200, "asleep"))
+    assert one.acts == ["start chat", "stop chat"]
+    assert by_hand(one, "activate", "sk-nobody")[0] == 401
+    assert by_hand(one, "activate", name="nothing")[0] == 404
+
+
+def test_who_may_not_ask_wakes_nothing(fleet: Made) -> None:
+    one = fleet("chat", "coder")
+    one.put("coder", "running 0")
+    keys = {"anna": {}, "bert": {"models": ("coder",)}, "old": {"expires": "2026-01-31"}, "busy": {"tokens_per_day": 1}}
+    one.front.keys(**keys)
+    one.front.start()
+    said(ask(one, "coder", "sk-busy"))
+    wanted = {"sk-bert": 403, "sk-old": 401, "sk-nobody": 401, "": 401, "sk-busy": 429}
+    for (path, body), (key, status) in itertools.product(REQUESTS.items(), wanted.items()):
+        assert one.front.ask(f"POST {path}", {**body, "model": "chat"}, key).status == status, (path, key)
+    assert one.front.ask("POST /v1/completions", {"model": "nothing", "prompt": "x"}, "sk-anna").status == 404
+    assert one.acts == []
+    for path, body in REQUESTS.items():
+        assert one.front.ask(f"POST {path}", {**body, "model": "chat"}, "sk-anna").status == 200, path
+    assert one.acts == ["stop coder", "start chat"]
 
 
 def test_the_list_of_models_says_what_is_loaded(fleet: Made) -> None:
