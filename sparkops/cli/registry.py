@@ -72,7 +72,9 @@ VERBS = {
     "image prune": Verb("image", "prune:prune", "show:pruned"),
     "image export": Verb("image", "archive:export", "show:exported"),
     "image import": Verb("image", "archive:load", "show:imported"),
-    "model": Verb("model", GROUP, GROUP, IMAGES, "Download, copy, verify and remove models; start and stop those on demand."),
+    "model": Verb(
+        "model", GROUP, GROUP, IMAGES, "Download, copy, verify and remove models; start and stop those on demand."
+    ),
     "model fetch": Verb("model", "fetch:fetch", "show:fetched"),
     "model list": Verb("model", "list:listing", "show:listed"),
     "model verify": Verb("model", "list:verify", "show:verified"),

@@ -130,6 +130,8 @@ class GatewayProgram:
             caller, wanted = self.caller(request), request.query.get("deployment")
             route = self.route(request.match_info["name"], caller)
             servers = [one for one in route.servers if wanted in (None, one.deployment)]
+            if not servers:
+                raise Denied(404, f"{route.name} is not a model of {wanted}")
             name = self.activator.deployment(servers)
             if request.match_info["verb"] == "activate":
                 if name:
@@ -180,13 +182,15 @@ class GatewayProgram:
         return Passage(request, route, self.servers(route, caller), prepared(PATHS[request.path], body, route))
 
     def route(self, name: str, caller: Caller) -> NamedRoute:
-        """What a model name means for who asks; raises Denied with 403 or 404."""
+        """What a model name means now for who asks; raises Denied with 403 or 404."""
         route = self.routes.value.get(name)
         if route is None:
             raise _unknown(name)
         if not caller.may(route):
             raise Denied(403, f"this API key may not use {name}; /v1/models lists what it may", param="model")
-        return route
+        if route.served:
+            return route
+        return route.only(self.activator.best({one.deployment for one in route.servers if caller.opens(one)}))
 
     def servers(self, route: NamedRoute, caller: Caller) -> list[tuple[Server, str]]:
         """Whom to ask, one after the other, each with the key that it wants."""

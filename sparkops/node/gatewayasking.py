@@ -12,7 +12,7 @@ from aiohttp import web
 
 from sparkops.node.gatewayforward import Passage
 from sparkops.node.gatewaykeys import Denied, Person
-from sparkops.node.gatewayroutes import NamedRoute
+from sparkops.node.gatewayroutes import NamedRoute, Server
 
 LARGEST = 64 << 20
 """Bytes of a request."""
@@ -37,6 +37,9 @@ class Caller:
         if self.person:
             return self.person.name
         return "own key" if self.digest else "no key"
+
+    def opens(self, server: Server) -> bool:
+        return self.person is not None or server.opened_by in ("", self.digest)
 
     def may(self, route: NamedRoute) -> bool:
         if self.person is None:

@@ -45,5 +45,5 @@ def listed(found: Iterable[tuple[NamedRoute, dict[str, Any]]]) -> dict[str, Any]
 
 def _model(one: NamedRoute) -> dict[str, Any]:
     openai = {"id": one.name, "object": "model", "created": 0, "owned_by": "sparkops"}
-    anthropic = {"type": "model", "display_name": one.served, "created_at": "1970-01-01T00:00:00Z"}
+    anthropic = {"type": "model", "display_name": one.served or one.name, "created_at": "1970-01-01T00:00:00Z"}
     return {**openai, **anthropic, "kind": one.kind}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops.node.gatewayfiles import load
 from sparkops.node.gatewaykeys import digest_of
@@ -16,17 +16,24 @@ ASIDE = 5.0
 
 @dataclass(frozen=True)
 class Server:
-    """A copy of a deployment. `opened_by` is the digest of the deployment's own key, empty if it needs none."""
+    """A copy of a deployment, which knows the model as `served`.
+
+    `opened_by` is the digest of the deployment's own key, empty if it needs none.
+    """
 
     deployment: str
     node: str
     url: str
     opened_by: str
+    served: str
 
 
 @dataclass(frozen=True)
 class NamedRoute:
-    """A model name of clients; its servers know the model as `served`. `kind`: chat, embedding or score."""
+    """A model name of clients; its servers know the model as `served`. `kind`: chat, embedding or score.
+
+    Without `served` it means whichever of its deployments is loaded.
+    """
 
     name: str
     served: str
@@ -37,14 +44,23 @@ class NamedRoute:
         """Whether this key of a deployment opens it; no key needs to, if none is needed."""
         return any(one.opened_by in ("", digest) for one in self.servers)
 
+    def only(self, deployment: str) -> NamedRoute:
+        """The same name for one of its deployments."""
+        servers = tuple(one for one in self.servers if one.deployment == deployment)
+        return replace(self, served=servers[0].served, servers=servers)
+
 
 def routes(path: str) -> dict[str, NamedRoute]:
     """The entries of `routes.json` by model name; raises where it is not what sparkops wrote."""
     found = {}
     for name, entry in load(path)["routes"].items():
-        servers = (Server(one["deployment"], one["node"], one["url"], one["key"]) for one in entry["servers"])
-        found[name] = NamedRoute(name, entry["served"], entry["kind"], tuple(servers))
+        servers = tuple(_server(one, entry["served"]) for one in entry["servers"])
+        found[name] = NamedRoute(name, entry["served"], entry["kind"], servers)
     return found
+
+
+def _server(entry: dict[str, str], served: str) -> Server:
+    return Server(entry["deployment"], entry["node"], entry["url"], entry["key"], entry.get("served", served))
 
 
 class Chooser:

@@ -30,6 +30,7 @@ def config(routes: Sequence[ModelRoute]) -> str:
 def _route(route: ModelRoute) -> dict[str, object]:
     servers = [
         {"deployment": one.deployment, "node": one.place.name, "url": api_url(one.place), "key": one.key}
+        | ({"served": one.served} if one.served else {})
         for one in route.servers
     ]
     return {"served": route.served, "kind": route.kind, "servers": servers}

@@ -33,9 +33,10 @@ def parsed(found: str) -> tuple[tuple[str, ...], str] | None:
 
 
 def by_hand(verb: str, api: str, model: str, deployment: str, key: str | None) -> Command:
-    """Ask the endpoint to `activate` a deployment or to let it `sleep`, as `ondemand.sh` says; `key` is a file there."""
+    """Ask the endpoint to `activate` a deployment or to let it `sleep`, as `ondemand.sh` says; `key` is a file."""
     url = f"{api}/v1/models/{quote(model)}?deployment={quote(deployment)}"
-    return Command((Script("ondemand"), verb, "--url", url, *(("--key", key) if key else ())), reads=True, timeout=30.0)
+    words: tuple[Word, ...] = (Script("ondemand"), verb, "--url", url)
+    return Command((*words, *(("--key", key) if key else ())), reads=True, timeout=30.0)
 
 
 def close(state_dir: str, gateway: str) -> Command:

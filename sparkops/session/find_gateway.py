@@ -48,7 +48,7 @@ def starts(session: Session, facts: Mapping[str, Facts], name: str) -> tuple[Dep
     known = sorted(on_demand(facts))
     for one in gateways_on(facts, session.names):
         for model, route in routed_by(one.stored, facts).items() if one.runs and name in known else ():
-            if name in (place.partition(" on ")[0] for place in route.servers.values()):
+            if not route.loaded and name in (place.partition(" on ")[0] for place in route.servers.values()):
                 return one, model, route
     if name in known:
         raise Refused(f"the endpoint that starts {name} does not run", hint="start it: `sparkops apply`")

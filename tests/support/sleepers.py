@@ -49,6 +49,9 @@ class Sleepers:
             for name, one in self.engines.items()
         }
         named = [ModelRoute(name, f"org/{name}", "chat", (one,)) for name, one in servers.items()]
+        named.append(
+            ModelRoute("auto", "", "chat", tuple(it._replace(served=f"org/{name}") for name, it in servers.items()))
+        )
         (self.front.routes / gateway.CONFIG).write_text(gateway.config(named))
         self.write(**about)
         self.front.keys(anna={}, bert={})

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sparkops.core import schedule, schema, topology
 from sparkops.core.fleet.on_demand import OnDemand, OnDemandEntry, on_demand
-from sparkops.core.fleet.routes import USUAL_PORT, gateway_name
+from sparkops.core.fleet.routes import LOADED, USUAL_PORT, gateway_name
 from sparkops.core.recipe import PORTS
 from sparkops.core.revision import deployment_name
 from sparkops.core.schedule import Schedule
@@ -44,7 +44,7 @@ class CachesEntry:
 
 @dataclass(frozen=True)
 class EndpointEntry:
-    """One address for all deployments. `names` are further model names, each for a deployment of the file."""
+    """One address for all deployments. `names` are further model names, each for a deployment of the file or LOADED."""
 
     node: Located
     port: Located | None = None
@@ -66,7 +66,7 @@ class FleetFile:
 class WantedEndpoint:
     """Where one proxy listens for all deployments. `where` is its place in the file.
 
-    `names` are further model names, each with the name of a deployment.
+    `names` are further model names, each with the name of a deployment, or LOADED.
     """
 
     where: str
@@ -164,8 +164,8 @@ def _endpoint(entry: EndpointEntry, deployments: Sequence[str], fleet: str) -> W
     for name, written in entry.names.items():
         path = f"endpoint.names.{name}"
         names[name] = schema.text(written, path)
-        if names[name] not in deployments:
-            hint = f"the deployments of this file are {', '.join(deployments)}"
+        if names[name] not in (*deployments, LOADED):
+            hint = f"the deployments of this file are {', '.join(deployments)}; `{LOADED}` is whichever is loaded"
             fail(written, path, f"there is no deployment {names[name]}", hint=hint)
     if gateway_name(fleet) in deployments:
         fail(entry.node, "endpoint", f"the endpoint is called {gateway_name(fleet)}, as a deployment of this file")

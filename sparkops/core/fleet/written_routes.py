@@ -1,20 +1,25 @@
 """The routes of a fleet's endpoint as the configuration on its node has them; that may be anybody's text."""
 
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sparkops.core.facts.reading import mapping
+from sparkops.core.fleet.routes import LOADED
 from sparkops.core.stored import SHORT_HASH, Stored
 
 
 @dataclass(frozen=True)
 class WrittenRoute:
-    """Where a model name leads: `servers` by address, each as `DEPLOYMENT on NODE`, and the digests of its `keys`."""
+    """Where a model name leads: `servers` by address, each as `DEPLOYMENT on NODE`, and the digests of its `keys`.
+
+    `loaded`: to whichever of them is loaded.
+    """
 
     servers: Mapping[str, str]
     keys: frozenset[str]
+    loaded: bool = False
 
 
 def folder(one: Stored) -> str:
@@ -30,12 +35,12 @@ def written_routes(config: str) -> dict[str, WrittenRoute]:
         return {}
     if "routes" not in text:
         return _of_litellm(text)
-    routes = ((name, _entries(mapping(one).get("servers"))) for name, one in mapping(text["routes"]).items())
-    return {
-        name: WrittenRoute(dict(map(_place, servers)), frozenset(str(one.get("key")) for one in servers))
-        for name, servers in routes
-        if name.isprintable()
-    }
+    routes = ((name, mapping(one)) for name, one in mapping(text["routes"]).items() if name.isprintable())
+    return {name: _route(_entries(one.get("servers")), loaded=one.get("served") == "") for name, one in routes}
+
+
+def _route(servers: Sequence[Mapping[str, Any]], *, loaded: bool) -> WrittenRoute:
+    return WrittenRoute(dict(map(_place, servers)), frozenset(str(one.get("key")) for one in servers), loaded)
 
 
 def _entries(value: Any) -> list[Mapping[str, Any]]:
@@ -74,9 +79,10 @@ def changed_routes(before: str, after: str) -> Iterator[str]:
 
 
 def further_names(routes: Mapping[str, WrittenRoute], served: Container[str]) -> dict[str, str]:
-    """The model names that are not `served` names, each with the deployment to which it leads."""
-    found = {name: next(iter(one.servers.values()), "") for name, one in routes.items() if name not in served}
-    return {name: place.partition(" on ")[0] for name, place in found.items()}
+    """The model names that are not `served` names, each with the deployment to which it leads, or `loaded`."""
+    found = {name: one for name, one in routes.items() if name not in served}
+    first = {name: next(iter(one.servers.values()), "").partition(" on ")[0] for name, one in found.items()}
+    return {name: LOADED if one.loaded else first[name] for name, one in found.items()}
 
 
 def _server(entry: Mapping[str, Any]) -> tuple[str, str]:

@@ -71,4 +71,7 @@ def test_two_configurations_differ_by_name(before: str, after: str, told: list[s
 def test_the_names_of_the_file_are_found_again_in_the_configuration() -> None:
     written = written_routes(text(CHAT, CODER, auto="chat", best="coder"))
     assert further_names(written, {"gpt", "qwen"}) == {"auto": "chat", "best": "coder"}
+    written = written_routes(text(CHAT, CODER, auto="loaded"))
+    assert further_names(written, {"gpt", "qwen"}) == {"auto": "loaded"}
+    assert [*written["auto"].servers.values()] == ["chat on node1", "chat on node2", "coder on node3"]
     assert written_routes(json.dumps({"sparkops": {"models": {"": ["a\nb", "\x1b[31m"]}}})) == {}

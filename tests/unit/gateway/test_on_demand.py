@@ -140,9 +140,23 @@ def test_the_list_of_models_says_what_is_loaded(fleet: Made) -> None:
     assert eventually(lambda: states(one) == told)
 
 
+def test_a_name_for_what_is_loaded_wakes_one_only_if_none_is(fleet: Made) -> None:
+    one = fleet("chat", "coder")
+    one.put("coder", "running 0")
+    one.front.start()
+    assert eventually(lambda: states(one)["coder"] == {"state": "loaded"})
+    assert said(ask(one, "auto")) == "org/coder"
+    assert said(ask(one, "chat")) == "org/chat"
+    assert said(ask(one, "auto")) == "org/chat"
+    assert one.acts == ["stop coder", "start chat"]
+    assert eventually(lambda: by_hand(one, "sleep") == (200, "asleep"))
+    assert said(ask(one, "auto")) == "org/chat"
+
+
 def states(one: Sleepers) -> dict[str, Any]:
     found = one.front.ask("GET /v1/models", key="sk-anna").json()["data"]
-    return {it["id"]: {key: it[key] for key in ("state", "wake_seconds") if key in it} for it in found}
+    shown = {it["id"]: {key: it[key] for key in ("state", "wake_seconds") if key in it} for it in found}
+    return {name: shown[name] for name in one.names}
 
 
 def test_what_a_person_started_is_used_as_it_is(fleet: Made) -> None:
