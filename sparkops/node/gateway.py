@@ -129,22 +129,26 @@ class GatewayProgram:
         try:
             caller, wanted = self.caller(request), request.query.get("deployment")
             route = self.route(request.match_info["name"], caller)
-            servers = [one for one in route.servers if wanted in (None, one.deployment)]
+            servers = [one for one in route.servers if caller.opens(one) and wanted in (None, one.deployment)]
             if not servers:
                 raise Denied(404, f"{route.name} is not a model of {wanted}")
-            name = self.activator.deployment(servers)
-            if request.match_info["verb"] == "activate":
-                if name:
-                    self.activator.activate(name, caller.name)
-            elif caller.person:
-                raise Denied(403, "a person's key may not end what others use: take the deployment's own key")
-            elif name is None:
-                raise Denied(409, f"{route.name} is not on demand")
-            else:
-                self.activator.sleep(name, caller.name)
+            with self.limits.within(caller.person):
+                self.switch(request.match_info["verb"], route, self.activator.deployment(servers), caller)
             return web.json_response(listed([(route, self.activator.told_of(servers))])["data"][0])
         except Denied as denied:
             return refusal(denied, request.path)
+
+    def switch(self, verb: str, route: NamedRoute, name: str | None, caller: Caller) -> None:
+        """Start or stop this deployment; None: one that is always there."""
+        if verb == "activate":
+            if name is not None:
+                self.activator.activate(name, caller.name)
+        elif caller.person:
+            raise Denied(403, "a person's key may not end what others use: take the deployment's own key")
+        elif name is None:
+            raise Denied(409, f"{route.name} is not on demand")
+        else:
+            self.activator.sleep(name, caller.name)
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """A request for a model."""
@@ -164,7 +168,7 @@ class GatewayProgram:
         who, one = asked.caller.name if asked.caller else "unknown key", asked.passage
         sums, seconds = one.counted.sums if one else {}, time.monotonic() - asked.began - (one.held if one else 0)
         if one:
-            self.usage.add(who, one.route.served, requests=1, seconds=seconds, **sums)
+            self.usage.add(who, one.served or one.route.name, requests=1, seconds=seconds, **sums)
         elif asked.status == 429:
             self.usage.add(who, "", refused=1)
         tokens = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in sums.items())
@@ -179,23 +183,23 @@ class GatewayProgram:
         if not isinstance(name, str) or not name:
             raise Denied(400, "name a model: /v1/models lists those that there are", param="model")
         route = self.route(name, caller)
-        return Passage(request, route, self.servers(route, caller), prepared(PATHS[request.path], body, route))
+        return Passage(request, route, self.servers(route, caller), prepared(PATHS[request.path], body))
 
     def route(self, name: str, caller: Caller) -> NamedRoute:
-        """What a model name means now for who asks; raises Denied with 403 or 404."""
+        """What a model name means for who asks; raises Denied with 403 or 404."""
         route = self.routes.value.get(name)
         if route is None:
             raise _unknown(name)
         if not caller.may(route):
             raise Denied(403, f"this API key may not use {name}; /v1/models lists what it may", param="model")
-        if route.served:
-            return route
-        return route.only(self.activator.best({one.deployment for one in route.servers if caller.opens(one)}))
+        return route
 
     def servers(self, route: NamedRoute, caller: Caller) -> list[tuple[Server, str]]:
         """Whom to ask, one after the other, each with the key that it wants."""
         keys = self.engines.value if caller.person else {caller.digest: caller.key}
-        order = self.chooser.order(route, None if caller.person else caller.digest)
+        order = self.chooser.order(filter(caller.opens, route.servers))
+        if not route.served:
+            order.sort(key=lambda one: (self.chooser.failed_lately(one), one.deployment))
         return [(one, keys.get(one.opened_by) or "none") for one in order]
 
     async def answer(self, asked: Asking, caller: Caller) -> web.StreamResponse:
@@ -212,6 +216,8 @@ class GatewayProgram:
         if name is None:
             one.servers = self.activator.always(one.servers)
             return await forward(self.session, one, self.chooser)
+        if self.activator.unsure(server for server, _ in one.servers):
+            raise Denied(503, "the endpoint looks which models are loaded", 5)
         async with self.activator.turn(name, caller.name, one):
             caller = self.caller(one.client)  # routes and rights may have changed meanwhile
             route = self.routes.value.get(one.route.name)
@@ -225,21 +231,20 @@ class GatewayProgram:
         person, task = caller.person, asyncio.current_task()
         if person is None or task is None:
             return await self.answer(asked, caller)
-        self.limits.enter(person)
-        self.running[task] = caller.digest
-        try:
-            return await self.answer(asked, caller)
-        except asyncio.CancelledError:
-            if task not in self.ended:
-                raise  # the client went away
-            revoked = Denied(401, "this API key was revoked")
-            if asked.passage is None:
-                raise revoked from None
-            return await asked.passage.end(revoked)
-        finally:
-            self.limits.leave(person)
-            del self.running[task]
-            self.ended.discard(task)
+        with self.limits.within(person):
+            self.running[task] = caller.digest
+            try:
+                return await self.answer(asked, caller)
+            except asyncio.CancelledError:
+                if task not in self.ended:
+                    raise  # the client went away
+                revoked = Denied(401, "this API key was revoked")
+                if asked.passage is None:
+                    raise revoked from None
+                return await asked.passage.end(revoked)
+            finally:
+                del self.running[task]
+                self.ended.discard(task)
 
 
 def _unknown(name: str) -> Denied:

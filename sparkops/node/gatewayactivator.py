@@ -122,22 +122,20 @@ class Activator:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def deployment(self, servers: Iterable[Server]) -> str | None:
-        """Whose start these servers' request waits for; None if one of them is always there."""
+        """Whose start these servers' request waits for: of several, that which will be awake first, or was used last.
+
+        None if one of them is always there.
+        """
         names, now = {one.deployment for one in servers}, time.monotonic()
         found = [it for name, it in sorted(self.scheduler.residents.items()) if name in names]
         if not found or len(found) < len(names):
             return None
-        return min(found, key=lambda it: (not it.open, it.state != "starting", it.not_before > now)).name
+        return min(found, key=lambda it: _turn(it, now)).name
 
-    def best(self, names: Iterable[str]) -> str:
-        """Which of these deployments answers soonest: one that is always there, else what was used last."""
-        now = time.monotonic()
-
-        def turn(name: str) -> tuple[object, ...]:
-            one = self.scheduler.residents.get(name)
-            return () if one is None else (not one.open, one.state != "starting", one.not_before > now, -one.used)
-
-        return min(sorted(names), key=turn)
+    def unsure(self, servers: Iterable[Server]) -> bool:
+        """Whether one of several may be awake, and none is known to be."""
+        found = [self.scheduler.residents[name] for name in {one.deployment for one in servers}]
+        return len(found) > 1 and any(it.state == "unknown" for it in found) and not any(it.open for it in found)
 
     def always(self, servers: Iterable[tuple[Server, str]]) -> list[tuple[Server, str]]:
         """Without those that are on demand."""
@@ -146,19 +144,22 @@ class Activator:
     def told_of(self, servers: Iterable[Server]) -> dict[str, Any]:
         """What `/v1/models` says of their deployment: whether it is loaded, else the seconds until it may be."""
         name = self.deployment(servers)
-        state = "awake" if name is None else self.scheduler.residents[name].state
-        if name is None or state == "awake":
+        one = self.scheduler.residents[name] if name else None
+        if one is None or one.open:
             return {"state": "loaded"}
-        return {"state": state, "wake_seconds": round(self.scheduler.start_time(name, time.monotonic()))}
+        return {
+            "state": "stopping" if one.draining else one.state,
+            "wake_seconds": round(self.scheduler.start_time(one.name, time.monotonic())),
+        }
 
     @contextlib.asynccontextmanager
     async def turn(self, name: str, who: str, one: Passage) -> AsyncIterator[None]:
         """While a request runs on this deployment, from its start on; raises Denied with 429 or 503."""
         now = time.monotonic()
-        if sum(self.bytes.values()) + len(one.request.data) > MOST_BYTES:
+        if sum(self.bytes.values()) + len(one.request.rest) > MOST_BYTES:
             raise Denied(429, "too much waits for models to start", self.scheduler.start_time(name, now))
         waiting = self.scheduler.ask(name, who, now)
-        self.bytes[waiting] = len(one.request.data)
+        self.bytes[waiting] = len(one.request.rest)
         future = self.held[waiting] = asyncio.get_running_loop().create_future()
         self.step()
         try:
@@ -290,6 +291,12 @@ class Activator:
             self.begin(name, self.start(one, found=True))
         elif not healthy:
             self.silent[name] = silent + 1
+
+
+def _turn(one: Resident, now: float) -> tuple[object, ...]:
+    """The smaller, the sooner it answers."""
+    waits = min((it.since for it in one.waiting), default=now)
+    return not one.open, one.state != "starting", one.not_before > now, waits, -one.used
 
 
 def _patience(prefer: Iterable[str]) -> float | None:

@@ -42,19 +42,23 @@ TRIES = 2
 
 @dataclass(frozen=True)
 class Request:
-    """What a server is sent: where, and what; `hide` the count of tokens in the stream, which only we want.
+    """What a server is sent: where, and the `rest` of an object that begins with the model.
 
-    `stream`: the client wants events.
+    `hide` the count of tokens in the stream, which only we want. `stream`: the client wants events.
     """
 
     path: str
-    data: bytes
+    rest: bytes
     hide: bool
     stream: bool = False
 
+    def data(self, served: str) -> bytes:
+        """The body for a server that knows the model by this name."""
+        return b'{"model":' + json.dumps(served).encode() + self.rest
 
-def prepared(path: str, body: dict[str, Any], route: NamedRoute) -> Request:
-    """The client's request as the servers of a route know it; raises Denied with 400."""
+
+def prepared(path: str, body: dict[str, Any]) -> Request:
+    """The client's request as servers get it; raises Denied with 400."""
     options = body.get("stream_options") or {}
     if not isinstance(options, dict):
         raise Denied(400, "stream_options is an object", param="stream_options")
@@ -63,11 +67,12 @@ def prepared(path: str, body: dict[str, Any], route: NamedRoute) -> Request:
             raise Denied(400, f"{name} is true or false", param=name)
     stream = body.get("stream") is True
     hide = stream and path in COUNTS_IF_ASKED and not options.get("include_usage")
-    body = {**body, "model": route.served}
+    rest = {name: value for name, value in body.items() if name != "model"}
     if hide:
-        body["stream_options"] = {**options, "include_usage": True}
+        rest["stream_options"] = {**options, "include_usage": True}
     try:
-        return Request(path, json.dumps(body, separators=(",", ":")).encode(), hide, stream)
+        text = json.dumps(rest, separators=(",", ":"))
+        return Request(path, (f",{text[1:]}" if rest else "}").encode(), hide, stream)
     except RecursionError:
         raise Denied(400, "the body is nested too deep") from None
 
@@ -76,7 +81,8 @@ def prepared(path: str, body: dict[str, Any], route: NamedRoute) -> Request:
 class Passage:
     """A request under way: the servers that may answer it, each with its key, and what of the answer has passed.
 
-    It was `held` for so many seconds. Once a server has `answered`, what breaks off is not asked again.
+    It was `held` for so many seconds. The server that was asked last knows the model as `served`. Once one has
+    `answered`, what breaks off is not asked again.
     """
 
     client: web.Request
@@ -86,6 +92,7 @@ class Passage:
     counted: Counted = field(default_factory=Counted)
     out: web.StreamResponse | None = None
     held: float = 0.0
+    served: str = ""
     answered: bool = False
 
     async def begin(self, status: int = 200, kind: str = "text/event-stream; charset=utf-8") -> web.StreamResponse:
@@ -113,10 +120,11 @@ async def forward(session: aiohttp.ClientSession, one: Passage, chooser: Chooser
     """Ask one server after the other until one answers; raises Denied if none does."""
     status, reached = 0, 0
     for server, key in (*one.servers, *one.servers[:1]):  # the first once more: it may just have closed the connection
+        one.served = server.served
         try:
             async with session.post(
                 f"{server.url}{one.request.path}",
-                data=one.request.data,
+                data=one.request.data(server.served),
                 headers=_headers(one.client, key),
                 allow_redirects=False,
             ) as answer:
@@ -154,7 +162,7 @@ async def _pass(answer: aiohttp.ClientResponse, one: Passage) -> web.StreamRespo
         if one.out is not None:  # it was held, and refused at last
             raise Denied(answer.status, body.decode(errors="replace")[:2000])
         return web.Response(status=answer.status, body=body, headers={"Content-Type": kind})
-    one.answered, one.counted.guess = True, len(one.request.data) // BYTES_A_TOKEN
+    one.answered, one.counted.guess = True, len(one.request.rest) // BYTES_A_TOKEN
     out = await one.begin(answer.status, kind)
     try:
         async for chunk in answer.content.iter_any():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,18 @@ class Limits:
     def __init__(self, tokens: Callable[[str, str], int]) -> None:
         self.tokens = tokens
         self.meters: dict[str, RequestMeter] = {}
+
+    @contextlib.contextmanager
+    def within(self, person: Person | None) -> Iterator[None]:
+        """While a request of a person goes on; raises Denied with 429. A deployment's own key has no limits."""
+        if person is None:
+            yield
+            return
+        self.enter(person)
+        try:
+            yield
+        finally:
+            self.leave(person)
 
     def enter(self, person: Person, now: float | None = None, clock: float | None = None) -> None:
         """Count a request that begins; raises Denied with 429 if it is one too many. `leave` ends it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sparkops.node.gatewayfiles import load
 from sparkops.node.gatewaykeys import digest_of
@@ -44,11 +45,6 @@ class NamedRoute:
         """Whether this key of a deployment opens it; no key needs to, if none is needed."""
         return any(one.opened_by in ("", digest) for one in self.servers)
 
-    def only(self, deployment: str) -> NamedRoute:
-        """The same name for one of its deployments."""
-        servers = tuple(one for one in self.servers if one.deployment == deployment)
-        return replace(self, served=servers[0].served, servers=servers)
-
 
 def routes(path: str) -> dict[str, NamedRoute]:
     """The entries of `routes.json` by model name; raises where it is not what sparkops wrote."""
@@ -69,11 +65,14 @@ class Chooser:
     def __init__(self) -> None:
         self.failed: dict[str, float] = {}
 
-    def order(self, route: NamedRoute, opened_by: str | None) -> list[Server]:
-        """Whom to ask, one after the other; with the digest of a deployment's own key, only those that it opens."""
-        opened = [one for one in route.servers if opened_by is None or one.opened_by in ("", opened_by)]
-        random.shuffle(opened)
-        return sorted(opened, key=lambda one: time.monotonic() - self.failed.get(one.url, -ASIDE) < ASIDE)
+    def order(self, servers: Iterable[Server]) -> list[Server]:
+        """Whom to ask, one after the other."""
+        found = [*servers]
+        random.shuffle(found)
+        return sorted(found, key=self.failed_lately)
+
+    def failed_lately(self, server: Server) -> bool:
+        return time.monotonic() - self.failed.get(server.url, -ASIDE) < ASIDE
 
     def fails(self, server: Server) -> None:
         self.failed[server.url] = time.monotonic()

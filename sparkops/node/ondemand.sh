@@ -21,7 +21,10 @@ while [ $# -gt 0 ]; do
 done
 
 secret=''
-if [ -n "$key" ]; then read -r secret <"$key" || { echo "never $key cannot be read" && exit 0; }; fi
+if [ -n "$key" ]; then
+    [ -r "$key" ] || { echo "never $key cannot be read" && exit 0; }
+    read -r secret <"$key" # it does not end with a line break
+fi
 
 query=''
 case $url in *\?*) query=?${url##*\?} ;; esac
@@ -38,6 +41,7 @@ case $verb:${said##*
     activate:200:loaded | sleep:200:asleep) echo ready ;;
     activate:200:*) echo "wait it is $state; ready in about $(of wake_seconds) s" ;;
     *:200:*) echo "wait it is $state" ;;
+    *:405:*) echo "never the endpoint is of an earlier release: sparkops apply" ;;
     *:429:*) echo "wait $(of message)" ;;
     *) echo "never $(of message)" ;;
 esac

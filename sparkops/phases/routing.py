@@ -95,7 +95,7 @@ def ask(one: Gateway, facts: Mapping[str, Facts], deployments: Set[str]) -> Iter
     """A short request for each model name of these deployments, from a node of one of them, which has the key."""
     for found in one.routes():
         asked = next((one.place for one in found.servers if one.deployment in deployments), None)
-        if asked is None:
+        if asked is None or not found.served:
             continue
         question = scripts.Question(
             api=api_url(one.member),

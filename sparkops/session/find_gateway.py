@@ -46,12 +46,14 @@ def on_demand(facts: Mapping[str, Facts]) -> frozenset[str]:
 def starts(session: Session, facts: Mapping[str, Facts], name: str) -> tuple[DeployedRevision, str, WrittenRoute]:
     """The endpoint that runs and starts this deployment on demand, with a model name of it there; raises Refused."""
     known = sorted(on_demand(facts))
-    for one in gateways_on(facts, session.names):
+    for one in gateways_on(facts, facts):
         for model, route in routed_by(one.stored, facts).items() if one.runs and name in known else ():
             if not route.loaded and name in (place.partition(" on ")[0] for place in route.servers.values()):
                 return one, model, route
     if name in known:
         raise Refused(f"the endpoint that starts {name} does not run", hint="start it: `sparkops apply`")
+    if session.away:
+        session.require([*session.away])
     told = f"those that are: {', '.join(known)}" if known else "no deployment here is: `on-demand` in fleet.yml"
     raise Refused(f"{name} is not on demand", hint=f"{told}; else use `sparkops start` and `sparkops stop`")
 
@@ -66,9 +68,10 @@ def people_on(facts: Mapping[str, Facts], node: str, name: str) -> str | None:
 
 
 def routes_to(stored: Stored, gateway: Stored, facts: Mapping[str, Facts]) -> list[WrittenRoute]:
-    """The routes of a fleet's endpoint that lead to a server of this deployment."""
+    """The routes of a fleet's endpoint that always lead to a server of this deployment."""
     servers = {f"{api_url(one)}/v1" for one in stored.engines if one.port is not None}
-    return [route for route in routed_by(gateway, facts).values() if servers & route.servers.keys()]
+    found = routed_by(gateway, facts).values()
+    return [route for route in found if servers & route.servers.keys() and not route.loaded]
 
 
 def routed_by(gateway: Stored, facts: Mapping[str, Facts]) -> dict[str, WrittenRoute]:

@@ -1,4 +1,4 @@
-"""`watch --web` over emulated nodes in a real browser: 64 nodes with faults, a boot by rank, changes with a plan."""
+"""`watch --web` over emulated nodes in a real browser: nodes with faults, a boot by rank, changes with a plan."""
 
 import re
 import ssl
@@ -13,14 +13,18 @@ from support.tls import certificate
 from support.web import Screens, problems, watch_web
 
 
+NODES = 16
+"""64 are shown in test_page_of_pictures.py, which needs none."""
+
+
 @pytest.fixture(scope="module")
 def browser():
     with chromium() as made:
         yield made
 
 
-def test_64_nodes_with_faults_are_shown_with_what_is_wrong_while_it_is(lab_with, browser, until):
-    lab = lab_with(nodes=64)
+def test_nodes_with_faults_are_shown_with_what_is_wrong_while_it_is(lab_with, browser, until):
+    lab = lab_with(nodes=NODES)
     faulty = dict(zip(lab.names, ALERTS, strict=False))
     dead = next(node for node, fault in faulty.items() if fault == "cron-dead")
     lab.json("cache", "schedule", "--every", "30m", "--limit", dead)
@@ -28,22 +32,22 @@ def test_64_nodes_with_faults_are_shown_with_what_is_wrong_while_it_is(lab_with,
     lab.fault(hostile, "garbage")
     with watch_web(lab) as web, opened(browser, web.links[-1]) as page:
         screens = Screens(web, page)
-        page.wait_for_selector("#nodes .card >> nth=63")
+        page.wait_for_selector("#nodes .card >> nth=15")
         for node, fault in faulty.items():
             lab.fault(node, fault)
         for node, fault in faulty.items():
             assert until(lambda node=node, fault=fault: screens.show(node, ALERTS[fault])), problems(page)
         assert until(lambda: screens.show(hostile, "node-away")), problems(page)
         assert violations(page) == []
-        kept(page, "fleet-of-64-wide")
+        kept(page, "fleet-of-16-wide")
         for node, fault in faulty.items():
             lab.fault(node, fault, off=True)
         for node, fault in faulty.items():
             assert until(lambda node=node, fault=fault: screens.end(node, ALERTS[fault])), problems(page)
         with opened(browser, web.links[-1], PHONE, dark=True) as phone:
-            phone.wait_for_selector("#nodes .card >> nth=63")
+            phone.wait_for_selector("#nodes .card >> nth=15")
             assert overflow(phone) <= 0
-            kept(phone, "fleet-of-64-phone")
+            kept(phone, "fleet-of-16-phone")
 
 
 def test_a_boot_is_followed_rank_by_rank_and_cables_checks_and_benchmarks_are_shown(lab_with, browser, until):

@@ -167,6 +167,8 @@ def _endpoint(entry: EndpointEntry, deployments: Sequence[str], fleet: str) -> W
         if names[name] not in (*deployments, LOADED):
             hint = f"the deployments of this file are {', '.join(deployments)}; `{LOADED}` is whichever is loaded"
             fail(written, path, f"there is no deployment {names[name]}", hint=hint)
+        if names[name] == LOADED and LOADED in deployments:
+            fail(written, path, f"{LOADED} means whichever is loaded; call that deployment differently")
     if gateway_name(fleet) in deployments:
         fail(entry.node, "endpoint", f"the endpoint is called {gateway_name(fleet)}, as a deployment of this file")
     return WantedEndpoint(entry.node.where, node, port, names)

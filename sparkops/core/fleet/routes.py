@@ -87,7 +87,7 @@ def routes(places: Mapping[str, tuple[Served, str]], names: Mapping[str, str]) -
         found[called] = replace(known, servers=(*known.servers, *_servers(name, *places[name])))
     chats = [(name, *one) for name, one in sorted(places.items()) if one[0].kind == "chat"]
     chat_servers = tuple(one._replace(served=it[1].served) for it in chats for one in _servers(*it))
-    for called in sorted(names.keys() - found.keys()) if chat_servers else ():
+    for called in sorted(called for called, name in names.items() if name == LOADED and chat_servers):
         found[called] = ModelRoute(called, "", "chat", chat_servers)
     return tuple(found.values())
 

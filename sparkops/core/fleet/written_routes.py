@@ -72,8 +72,9 @@ def changed_routes(before: str, after: str) -> Iterator[str]:
     for name in dict.fromkeys((*new, *old)):
         if name not in new:
             yield f"{name} ends"
-        elif name not in old or old[name].servers != new[name].servers:
-            yield f"{name} -> {', '.join(new[name].servers.values())}"
+        elif name not in old or (old[name].servers, old[name].loaded) != (new[name].servers, new[name].loaded):
+            one_of = "whichever is loaded of " if new[name].loaded else ""
+            yield f"{name} -> {one_of}{', '.join(new[name].servers.values())}"
         elif old[name].keys != new[name].keys:
             yield f"{name}: another API key"
 

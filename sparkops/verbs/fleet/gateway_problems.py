@@ -6,6 +6,7 @@ from sparkops.core import proxy_image
 from sparkops.core.facts import Unread
 from sparkops.core.fleet.fleet_file import WantedEndpoint
 from sparkops.core.fleet.people import read
+from sparkops.core.fleet.routes import LOADED
 from sparkops.errors import Refused
 from sparkops.phases.gateway import Gateway
 from sparkops.verbs.fleet.parts import FleetPart
@@ -39,6 +40,8 @@ def _names(wanted: WantedEndpoint, parts: Sequence[FleetPart]) -> Iterator[Probl
     for name, deployment in wanted.names.items():
         if (found := first.get(name)) and found.name != deployment:
             yield f"{name} is already the model of {found.name}", "choose another name, below `names`"
+        if deployment == LOADED and not any(part.situation.revision.kind == "chat" for part in parts):
+            yield f"{name} is for a chat model that is loaded, and no deployment has one", "leave it out"
 
 
 def _port(one: Gateway) -> Iterator[Problem]:

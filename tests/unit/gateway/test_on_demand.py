@@ -1,6 +1,7 @@
 """Deployments on demand at the endpoint's program: held requests, what is started and stopped, and what goes wrong."""
 
 import itertools
+import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sparkops.remote.frame import script_text
 from support.front import OWN, REQUESTS, Asked, eventually
 from support.sleepers import GIB, Sleepers
 
@@ -113,6 +115,32 @@ def test_by_hand_it_starts_and_sleeps_but_not_while_somebody_uses_it(fleet: Made
     assert one.acts == ["start chat", "stop chat"]
     assert by_hand(one, "activate", "sk-nobody")[0] == 401
     assert by_hand(one, "activate", name="nothing")[0] == 404
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_the_script_of_the_node_asks_by_hand_until_it_is_so(fleet: Made, shell: str) -> None:
+    one = fleet("chat", "coder")
+    (one.root / "own key").write_text(OWN)  # as `file write` writes it, without a line break
+    one.front.start()
+
+    def run(verb: str, *key: str, model: str = "chat") -> str:
+        url = f"http://127.0.0.1:{one.front.port}/v1/models/{model}?deployment={model}"
+        words = [shell, "-c", script_text("ondemand"), "ondemand", verb, "--url", url, *key]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+    own = ("--key", str(one.root / "own key"))
+    assert run("activate", *own) in (
+        "wait it is starting; ready in about 120 s",
+        "wait it is unknown; ready in about 120 s",
+    )
+    assert eventually(lambda: run("activate", *own) == "ready")
+    assert eventually(lambda: run("sleep", *own) == "ready")
+    assert one.acts == ["start chat", "stop chat"]
+    assert run("sleep") == "never wrong or missing API key"
+    assert run("activate", "--key", f"{one.root}/none") == f"never {one.root}/none cannot be read"
+    assert run("activate", *own, model="nothing").startswith("never there is no model nothing; ")
+    one.front.end()
+    assert run("activate", *own).startswith("wait the endpoint does not answer: curl: (7)")
 
 
 def test_who_may_not_ask_wakes_nothing(fleet: Made) -> None:
