@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote
 
 from sparkops.core.plan import Command, Script, Secret, Word
 
@@ -32,9 +31,8 @@ def parsed(found: str) -> tuple[tuple[str, ...], str] | None:
     return (tuple(parts[1].split(",")), parts[2]) if parts else None
 
 
-def by_hand(verb: str, api: str, model: str, deployment: str, key: str | None) -> Command:
+def by_hand(verb: str, url: str, key: str | None) -> Command:
     """Ask the endpoint to `activate` a deployment or to let it `sleep`, as `ondemand.sh` says; `key` is a file."""
-    url = f"{api}/v1/models/{quote(model)}?deployment={quote(deployment)}"
     words: tuple[Word, ...] = (Script("ondemand"), verb, "--url", url)
     return Command((*words, *(("--key", key) if key else ())), reads=True, timeout=30.0)
 

@@ -12,7 +12,6 @@ from support.faults import ALERTS
 from support.tls import certificate
 from support.web import Screens, problems, watch_web
 
-
 NODES = 16
 """64 are shown in test_page_of_pictures.py, which needs none."""
 

@@ -200,6 +200,7 @@ def test_no_deploy_on_its_node_ends_it(lab: Lab) -> None:
         ("node: node1, port: 99999", "endpoint.port: must be between 1 and", "not 99999"),
         ("port: 4000", "node", ""),
         (f"node: node1, names: {{{MODEL}: other}}", "is already the model of chat", "choose another name"),
+        (f"node: node1, names: {{{MODEL}: loaded}}", "is already the model of chat", "choose another name"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place_and_a_cure(lab: Lab, written: str, told: str, cure: str) -> None:

@@ -1,6 +1,7 @@
 """`model activate` and `model sleep`: by hand what requests and idle time do to a deployment on demand."""
 
 from typing import Literal
+from urllib.parse import quote
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
@@ -38,7 +39,8 @@ def _asked(verb: Literal["activate", "sleep"], options: SwitchOptions, report: R
         endpoint, model, route = starts(session, facts, name)
         (front,) = endpoint.stored.fronts
         session.require([front.name])
-        asked = by_hand(verb, api_url(front), model, name, _key(endpoint, facts[front.name], route))
+        url = f"{api_url(front)}/v1/models/{quote(model)}?deployment={quote(name)}"
+        asked = by_hand(verb, url, _key(endpoint, facts[front.name], route))
         title = f"{'start' if verb == 'activate' else 'stop'} {name}"
         wait = Wait(asked, stall=LONGEST, deadline=LONGEST)
         execute(plan(f"model {verb}", {title: [step(f"{verb}.{name}", front.name, title, wait)]}), session)

@@ -41,6 +41,7 @@ WRONG = {
     "{deployments: {a: {recipe: x}}, endpoint: {node: ''}}": "endpoint.node: needs a value",
     "{deployments: {a: {recipe: x}}, endpoint: {node: n, port: 0}}": "endpoint.port: must be between",
     "{deployments: {a: {recipe: x}}, endpoint: {node: n, names: {b: c}}}": "endpoint.names.b: there is no deployment c",
+    "{deployments: {loaded: {recipe: x}}, endpoint: {node: n, names: {b: loaded}}}": "loaded means whichever is loaded",
     "{deployments: {fleet-gateway: {recipe: x}}, endpoint: {node: n}}": "the endpoint is called fleet-gateway",
     "{deployments: {a: {recipe: x}}, endpoint: [n]}": "endpoint",
     "deployments: {a: {recipe: x, set: {env.A: !vault b}}}": "value cannot be used here",

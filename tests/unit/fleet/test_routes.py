@@ -57,6 +57,11 @@ def test_a_worker_and_a_server_without_an_api_are_no_servers() -> None:
         ("", text(CHAT), ["gpt -> chat on node1, chat on node2"]),
         (text(CHAT), text(CHAT), []),
         (text(CHAT, auto="chat"), text(CHAT), ["auto ends"]),
+        (
+            text(CHAT, auto="chat"),
+            text(CHAT, auto="loaded"),
+            ["auto -> whichever is loaded of chat on node1, chat on node2"],
+        ),
         (text(CHAT), text(CHAT, key="other"), ["gpt: another API key"]),
         (text(CHAT, CODER), text(deployment("chat", "gpt", "node2"), CODER), ["gpt -> chat on node2"]),
         ("{", text(CODER), ["qwen -> coder on node3"]),
