@@ -1,11 +1,11 @@
-"""A fleet of five deployments on eight nodes: applied, changed, one removed, a node lost, killed on its way."""
+"""A fleet of five deployments on six nodes: applied, changed, one removed, a node lost, killed on its way."""
 
 import json
 
 import pytest
 
 GPT = "openai-gpt-oss-120b"
-SMALL = "recipe: nemotron-3-nano-nvfp4, nodes: [node8], alongside: true, set: {args.gpu-memory-utilization: 0.4}"
+SMALL = "recipe: nemotron-3-nano-nvfp4, nodes: [node6], alongside: true, set: {args.gpu-memory-utilization: 0.4}"
 FLEET = {
     "chat": f"recipe: {GPT}, topology: cluster",
     "twice": f"recipe: {GPT}, replicas: 2",
@@ -18,15 +18,15 @@ KILLS = (12, 44)
 
 
 @pytest.fixture(scope="module")
-def lab_of_eight(lab_with):
-    return lab_with(nodes=8)
+def lab_of_six(lab_with):
+    return lab_with(nodes=6)
 
 
 @pytest.fixture
-def eight(lab_of_eight):
+def six(lab_of_six):
     """The same with nothing on the nodes."""
-    lab_of_eight.clear()
-    return lab_of_eight
+    lab_of_six.clear()
+    return lab_of_six
 
 
 def write(lab, fleet):
@@ -44,8 +44,8 @@ def settled(lab):
     return not lab.json("apply")["changed"] and lab.starts() == starts
 
 
-def test_a_fleet_is_applied_changed_and_brought_back(eight):
-    lab = eight
+def test_a_fleet_is_applied_changed_and_brought_back(six):
+    lab = six
     write(lab, FLEET)
     applied = lab.json("apply", "--setup")
     assert {one["name"]: one["action"] for one in applied["deployments"]} == dict.fromkeys(FLEET, "new")
@@ -78,8 +78,8 @@ def test_a_fleet_is_applied_changed_and_brought_back(eight):
     assert kept.items() <= lab.starts().items(), "the others were never touched"
 
 
-def test_with_a_lost_node_status_tells_what_moves_and_apply_moves_it(eight, until):
-    lab = eight
+def test_with_a_lost_node_status_tells_what_moves_and_apply_moves_it(six, until):
+    lab = six
     write(lab, {name: FLEET[name] for name in ("chat", "coder")})
     found = {one["name"]: one["copies"] for one in lab.json("apply")["deployments"]}
     ((lost,),) = found["coder"]
@@ -99,8 +99,8 @@ def test_with_a_lost_node_status_tells_what_moves_and_apply_moves_it(eight, unti
 
 
 @pytest.mark.parametrize("k", KILLS)
-def test_after_a_kill_the_next_apply_reaches_the_file(eight, k):
-    lab = eight
+def test_after_a_kill_the_next_apply_reaches_the_file(six, k):
+    lab = six
     write(lab, {name: FLEET[name] for name in ("chat", "coder", "embed")})
     lab.json("apply", "--setup")
     wanted = {"chat": FLEET["chat"], "coder": ANOTHER, "rank": FLEET["rank"], "twice": FLEET["twice"]}
@@ -114,8 +114,8 @@ def test_after_a_kill_the_next_apply_reaches_the_file(eight, k):
     assert settled(lab)
 
 
-def test_the_file_is_written_from_what_serves(eight):
-    lab = eight
+def test_the_file_is_written_from_what_serves(six):
+    lab = six
     write(lab, {name: FLEET[name] for name in ("chat", "embed", "rank")})
     lab.json("apply", "--setup")
     (lab.work / "fleet.yml").unlink()
