@@ -90,6 +90,7 @@ class Evening:
         text = re.sub(r"\b\d{8}T\d{6}Z?-[\w-]*?[0-9a-f]{8}\b", "RUN", text)
         text = re.sub(r"\brun [0-9a-f]{8}\b", "run ID", text)
         text = re.sub(r'"seconds": [\d.]+', '"seconds": 0.0', text)
+        text = re.sub(r"(?s)[\d.]+ J per generated token.*?power supply\)", "N J per generated token", text)
         text = re.sub(r", \d+(\.\d+)? [MG]B/s, [\d:]+ left", "", text)
         text = re.sub(r" \((\d+:)?\d+:\d\d\)", "", text)
         return re.sub(r"(?<!for )\b\d+(\.\d+)? ?m?s\b(?= |\)|$)", "N s", text, flags=re.MULTILINE)
