@@ -47,12 +47,13 @@ def states(url, key):
 
 
 def test_the_last_one_of_the_apply_is_awake_and_each_request_wakes_its_own(lab, url, key):
+    before = acts(lab)
     assert lab.state() == {"chat": "stopped", "small": "serving", "fleet-gateway": "serving"}
     assert lab.ask(url, key, GPT, 200)[0] == 200
     assert states(url, key) == {GPT: "loaded", NEMOTRON: "asleep"}
     assert {node for node, _ in lab.running()} == {"node1", "node2", "node3"}
     assert lab.ask(url, key, NEMOTRON, 200)[0] == 200
-    assert acts(lab) == ["stop small", "start chat", "stop chat", "start small"]
+    assert acts(lab) == [*before, "stop small", "start chat", "stop chat", "start small"]
     assert not lab.json("diff", "--exit-code")["changed"]
 
 
@@ -70,4 +71,5 @@ def test_by_hand_one_is_started_and_stopped(lab):
     assert lab.state()["chat"] == "serving"
     assert lab.json("model", "sleep", "chat")["state"] == "asleep"
     assert lab.state()["chat"] == "stopped"
+    assert lab.json("model", "activate", "small")["state"] == "loaded"  # as the `apply` left it
     assert "is not on demand" in lab.json("model", "sleep", "fleet-gateway", code=3)["error"]["message"]
