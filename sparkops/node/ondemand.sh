@@ -27,7 +27,7 @@ if [ -n "$key" ]; then
 fi
 
 query=''
-case $url in *\?*) query=?${url##*\?} ;; esac
+case $url in *\?*) query="?${url##*\?}" ;; esac
 said=$(
     printf 'header = "Authorization: Bearer %s"\n' "$secret" |
         curl -sS --noproxy '*' -m 15 -K - -X POST -w '\n%{http_code}' "${url%%\?*}/$verb$query" 2>&1
