@@ -1,10 +1,11 @@
 """Find the endpoints of fleets, and what they lead to."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
-from sparkops.core.fleet.on_demand import written_names
+from sparkops.core.fleet.on_demand import written
 from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused
@@ -36,11 +37,11 @@ def shared_front(session: Session, facts: Mapping[str, Facts], revision: Deploye
     return None
 
 
-def on_demand(facts: Mapping[str, Facts]) -> frozenset[str]:
-    """The deployments that an endpoint on these nodes starts when somebody asks for them."""
+def on_demand(facts: Mapping[str, Facts]) -> dict[str, Mapping[str, Any]]:
+    """What an endpoint on these nodes knows of the deployments that it starts when somebody asks for them."""
     found = [(facts[node].state, one.stored) for one in deployed_gateways(facts) for node, _ in one.parts]
     texts = (it.on_demand.get((folder(one), CONFIG), "") for it, one in found if isinstance(it, Left))
-    return frozenset(name for text in texts for name in written_names(text))
+    return {name: about for text in texts for name, about in written(text).items()}
 
 
 def starts(session: Session, facts: Mapping[str, Facts], name: str) -> tuple[DeployedRevision, str, WrittenRoute]:

@@ -50,6 +50,22 @@ def test_each_starts_once_and_the_last_one_stays(lab: Lab) -> None:
     assert lab.changed() == []
 
 
+def test_the_file_is_written_from_what_serves_and_sleeps(lab: Lab) -> None:
+    fleet = TWO | {"far": f"recipe: {GPT}, nodes: [node2]"}
+    write(
+        lab,
+        fleet,
+        endpoint="node: node1, names: {auto: loaded}",
+        **{"on-demand": "idle: 10m, keep: [far], priority: [coder]"},
+    )
+    lab.json("apply")
+    (lab.work / "fleet.yml").unlink()
+    assert set(lab.json("init", "--fleet")["deployments"]) == {"chat", "coder", "far"}
+    written = (lab.work / "fleet.yml").read_text()
+    assert 'on-demand: {idle: "600s", keep: [far], priority: [coder]}' in written
+    assert not lab.json("diff", "--exit-code")["changed"]
+
+
 def test_the_nodes_are_open_to_the_endpoint_for_these_containers(lab: Lab) -> None:
     apply(lab, TWO | {"far": f"recipe: {GPT}, nodes: [node2]"}, "keep: [far]")
     door = lab.node("node1").files[f"{lab.node('node1').state_dir}/ondemand/fleet-gateway/containers"].splitlines()

@@ -1,8 +1,9 @@
 """`on-demand` of a fleet's file: which deployments start when somebody asks for them, and how long they stay."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sparkops.core import schedule, schema
 from sparkops.core.facts.reading import mapping
@@ -38,13 +39,25 @@ class OnDemand:
         return len(self.priority) - self.priority.index(name) if name in self.priority else 0
 
 
-def written_names(text: str) -> frozenset[str]:
+def written(text: str) -> dict[str, Mapping[str, Any]]:
     """The deployments in the file that an endpoint follows; that may be anybody's text."""
     try:
-        found = mapping(json.loads(text)).get("deployments")
+        found = mapping(mapping(json.loads(text)).get("deployments"))
     except (ValueError, RecursionError):
-        return frozenset()
-    return frozenset(map(str, mapping(found)))
+        return {}
+    return {name: mapping(one) for name, one in found.items()}
+
+
+def as_in_a_fleet(found: Mapping[str, Mapping[str, Any]], deployments: Iterable[str]) -> dict[str, Any]:
+    """The key `on-demand` of a fleet with these deployments, from what its endpoint follows."""
+    usual, first = OnDemand(), next(iter(found.values()), {})
+    times = {name: (first.get(name), getattr(usual, name)) for name in ("idle", "stay")}
+    key = {name: f"{has:g}s" for name, (has, value) in times.items() if isinstance(has, int | float) and has != value}
+    keep = sorted(name for name in deployments if name not in found)
+    ranks = {name: one.get("priority") for name, one in found.items()}
+    first_ones = sorted((-rank, name) for name, rank in ranks.items() if isinstance(rank, int) and rank > 0)
+    lists = {"keep": keep, "priority": [name for _, name in first_ones]}
+    return key | {name: value for name, value in lists.items() if value}
 
 
 def on_demand(entry: OnDemandEntry, deployments: Sequence[str]) -> OnDemand:

@@ -10,6 +10,7 @@ from typing import Any
 from sparkops import rules
 from sparkops.core.facts import Facts
 from sparkops.core.fleet.entry import WrittenEntry, corrected, file_text
+from sparkops.core.fleet.on_demand import as_in_a_fleet
 from sparkops.core.fleet.ports import first_ports
 from sparkops.core.fleet.routes import USUAL_PORT
 from sparkops.core.fleet.written_routes import further_names
@@ -25,7 +26,7 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.find_deployment import current
-from sparkops.session.find_gateway import gateways_on, routed_by
+from sparkops.session.find_gateway import gateways_on, on_demand, routed_by
 from sparkops.session.open import Selected, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import drafted
@@ -50,11 +51,13 @@ def write(options: InitFleetOptions, report: Report) -> Answer:
     with connected(chosen, report) as session:
         facts = session.what_runs()
         session.require(session.names)
-        found = [one for one in current(facts, session.names) if one.runs and not left_over(facts, one)]
+        asleep = on_demand(facts)
+        known = (one for one in current(facts, session.names) if one.runs or one.stored.deployment in asleep)
+        found = [one for one in known if not left_over(facts, one)]
         if not found:
             raise Refused(NOTHING, hint=f"write {path} yourself; `sparkops schema fleet` prints its keys")
         past = runs({name: known.history for name, known in facts.items()})
-        writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen)
+        writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen, asleep)
         written = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
         further = _further(path, found, facts, session)
         own_files.write(path, file_text((entry for entry, _ in written), further))
@@ -78,6 +81,8 @@ def _further(
             front, more = one.stored.fronts[0], further_names(routed_by(one.stored, facts), served)
             port = {} if front.port == USUAL_PORT else {"port": front.port}
             further["endpoint"] = {"node": front.name, **port, **({"names": more} if more else {})}
+    if asleep := on_demand(facts):
+        further["on-demand"] = as_in_a_fleet(asleep, {one.stored.deployment for one in found})
     return further
 
 
@@ -99,18 +104,20 @@ def _by_name(found: Iterable[DeployedRevision], report: Report) -> Iterator[Depl
 
 @dataclass(frozen=True)
 class _Writer:
-    """`typed` are the command lines that the nodes remember, the newest first."""
+    """`typed` are the command lines that the nodes remember, the newest first; `asleep` the deployments on demand."""
 
     options: InitFleetOptions
     path: Path
     typed: tuple[str, ...]
     session: Session
     chosen: Selected
+    asleep: Mapping[str, Mapping[str, Any]]
 
     def entry(self, one: DeployedRevision, found: Sequence[DeployedRevision]) -> tuple[WrittenEntry, Sequence[str]]:
         """The deployment as an entry whose deploy gives the revision that serves; and what differs, if it does not."""
         stored = one.stored
-        beside = any(other is not one and one.nodes & other.nodes for other in found)
+        beside = any(other is not one and one.runs and other.runs and one.nodes & other.nodes for other in found)
+        beside = bool(self.asleep.get(stored.deployment, {}).get("alongside", beside))
         every = sum(member.role == "proxy" for member in stored.members) > 1
         keys = {"alongside": (True, beside), "proxy": ("all", every), "api-key": (False, stored.without_key)}
         given = {key: value for key, (value, wanted) in keys.items() if wanted}
