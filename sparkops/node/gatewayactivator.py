@@ -216,8 +216,10 @@ class Activator:
     def sleep(self, name: str, who: str) -> None:
         """Stop it before its time; raises Denied with 409 while somebody uses it or it starts."""
         one = self.scheduler.residents[name]
-        if one.running or one.waiting or one.state in ("unknown", "starting"):
+        if one.running or one.waiting:
             raise Denied(409, f"{name} is in use: {one.running} requests run and {len(one.waiting)} wait")
+        if one.state in ("unknown", "starting"):
+            raise Denied(409, f"{name} is {one.state} now: try again when it is loaded")
         if one.state == "awake":
             told(f"{name}: stop: {who} asks for it")
             one.becomes("stopping", time.monotonic())

@@ -1,6 +1,6 @@
-"""Three real models of which one fits at a time, one of them over both nodes: 8 clients ask for all of them.
+"""What the key of a fleet's endpoint may do at a real sshd; and three real models of which one fits at a time.
 
-It loads models a dozen times, so it runs only where SPARKOPS_LAB_LONG is set, and not in CI.
+The second loads models a dozen times, so it runs only where SPARKOPS_LAB_LONG is set, and not in CI.
 """
 
 import os
@@ -13,7 +13,11 @@ import openai
 import pytest
 from lab.test_fleet import FIRST, MODELS, PAIR, PORT, SECOND, SMALL
 
-pytestmark = pytest.mark.skipif("SPARKOPS_LAB_LONG" not in os.environ, reason="long: SPARKOPS_LAB_LONG is not set")
+from sparkops.core.plan import Secret
+from sparkops.node_commands import ondemand
+from sparkops.remote.frame import expand
+
+LONG = pytest.mark.skipif("SPARKOPS_LAB_LONG" not in os.environ, reason="long: SPARKOPS_LAB_LONG is not set")
 
 FLEET = """deployments:
   first: {recipe: ./first.yml, nodes: [node1], allow: [memory-fits]}
@@ -25,6 +29,82 @@ on-demand: {idle: 20m, stay: 5s}
 """
 NAMES = (FIRST, SECOND, PAIR)
 CLIENTS, EACH, IN_A_ROW = 8, 25, 9
+
+
+HOME = "/home/spark"
+STATE, GATEWAY, OURS = f"{HOME}/.local/state/sparkops", "lab-gateway", "sparkops-chat-server-0123abcd"
+
+
+class Door:
+    """The key of an endpoint on node2, for a container of node1."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        lab.on("node2", "sh", "-c", f"rm -f {HOME}/door*; ssh-keygen -q -t ed25519 -N '' -f {HOME}/door", user="spark")
+        self.key, self.public = (lab.on("node2", "cat", f"{HOME}/door{end}", user="spark") for end in ("", ".pub"))
+        for name in ("stranger", OURS):
+            label = ("--label", "sparkops.deployment=chat") if name == OURS else ()
+            lab.on(
+                "node1", "docker", "create", "--name", name, *label, "--entrypoint", "sleep", "vllm-node-mxfp4", "inf"
+            )
+
+    def run(self, command):
+        words = expand(command.words)
+        done = self.lab.ran_on("node1", *words, user="spark", stdin=" ".join(self.public.split()[:2]) + "\n")
+        assert done.returncode == 0, done.stderr
+
+    def open(self):
+        origins = (self.lab.address("node2"),)
+        self.run(ondemand.open_to(STATE, GATEWAY, origins, Secret("key"), {OURS: "chat"}, None))
+
+    def close(self):
+        self.run(ondemand.close(STATE, GATEWAY))
+
+    def ask(self, *words, node="node2", options=()):
+        """The exit code and what it said; 255 if sshd lets nobody in."""
+        settings = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "IdentitiesOnly=yes")
+        given = [word for one in settings for word in ("-o", one)]
+        place = f"spark@{self.lab.address('node1')}"
+        line = ["ssh", "-q", "-i", f"{HOME}/door", *given, *options, place, *words]
+        done = self.lab.ran_on(node, *line, user="spark")
+        return done.returncode, done.stdout.strip()
+
+    def state(self, name):
+        return self.lab.on("node1", "docker", "inspect", "--format", "{{.State.Status}}", name)
+
+
+@pytest.fixture
+def door(trio):
+    trio.clear("node1")
+    made = Door(trio)
+    yield made
+    made.close()
+    trio.on("node1", "docker", "rm", "-f", "stranger", OURS)
+
+
+REFUSED = (
+    (), ("sh",), ("id",), ("look; id",), ("look\nid",), ("look $(id)",), ("start",), ("start stranger",), ("LOOK",),
+    ("stop stranger",), (f"start {OURS} stranger",), (f"start {OURS}; id",), (f"start ../{OURS}",), ("start .*",),
+    (f"rm {OURS}",), ("docker ps",), ("/bin/sh -c id",), (f"restart {OURS}",), ("-s sftp",), ("scp -t .",),
+)  # fmt: skip
+
+
+def test_the_key_of_an_endpoint_opens_three_verbs_from_one_address_until_it_is_closed(door, trio):
+    door.open()
+    code, said = door.ask("look")
+    assert (code, f"{OURS} created 0" in said.splitlines()) == (0, True)
+    assert door.ask("start", OURS)[0] == 0
+    assert door.state(OURS) == "running"
+    assert door.ask("stop", OURS)[0] == 0
+    assert door.state(OURS) == "exited"
+    assert {door.ask(*words) for words in REFUSED} == {(77, "")}
+    assert door.state("stranger") == "created"
+    forward = ("-o", "ExitOnForwardFailure=yes", "-N", "-R", "12345:127.0.0.1:22")
+    assert door.ask(options=forward)[0] == 255
+    trio.ran_on("node3", "sh", "-c", f"umask 077; cat >{HOME}/door", user="spark", stdin=f"{door.key}\n")
+    assert door.ask("look", node="node3") == (255, "")
+    door.close()
+    assert door.ask("look") == (255, "")
 
 
 @pytest.fixture
@@ -68,6 +148,7 @@ def kill(lab, names):
     )
 
 
+@LONG
 def test_200_requests_of_8_clients_for_three_models_while_parts_are_killed(lab, fleet, eventually):
     url = f"http://{lab.address('node1')}:{PORT}/v1"
     key = lab.json("gateway", "key", "add", "anna")["key"]

@@ -66,6 +66,15 @@ def test_the_file_is_written_from_what_serves_and_sleeps(lab: Lab) -> None:
     assert not lab.json("diff", "--exit-code")["changed"]
 
 
+def test_by_hand_only_what_is_on_demand_is_switched_and_only_by_an_endpoint_that_runs(lab: Lab) -> None:
+    apply(lab, TWO | {"far": f"recipe: {GPT}, nodes: [node2]"}, "keep: [far]")
+    refused = lab.json("model", "activate", "far", code=3)["error"]
+    assert refused["message"] == "far is not on demand"
+    assert refused["hint"].startswith("those that are: chat, coder; ")
+    lab.cli("stop", "fleet-gateway", code=0)
+    assert "does not run" in lab.json("model", "sleep", "chat", code=3)["error"]["message"]
+
+
 def test_the_nodes_are_open_to_the_endpoint_for_these_containers(lab: Lab) -> None:
     apply(lab, TWO | {"far": f"recipe: {GPT}, nodes: [node2]"}, "keep: [far]")
     door = lab.node("node1").files[f"{lab.node('node1').state_dir}/ondemand/fleet-gateway/containers"].splitlines()
