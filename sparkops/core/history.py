@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
+from sparkops.core.facts.access import Admitted
 from sparkops.core.notes import EVERYTHING, NodeHistory, Note
 from sparkops.errors import StepFailed
 
 SAY_FIRST = ("apply", "start", "restart", "rollback", "key rotate")
 """Verbs that note what they are about before they change anything."""
+
+AT_ONCE = 120.0
+"""Seconds within which an endpoint starts or stops a deployment on all its nodes."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,31 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
             found.append(PastRun(first, tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))
     begun = [note.run for history in nodes.values() for note in history.notes if note.event == "begin"]
     return tuple(sorted(found, key=lambda one: (one.begin.at, begun.index(one.begin.run))))
+
+
+def switched(nodes: Mapping[str, Mapping[str, Admitted]]) -> list[dict[str, Any]]:
+    """What endpoints did by themselves, in the shape of `PastRun.document`; `nodes` is what they may do on each.
+
+    What was done to one deployment on several nodes at a time is one row.
+    """
+    acts = [(act, gateway, node) for node, doors in nodes.items() for gateway, it in doors.items() for act in it.acts]
+    found = list[dict[str, Any]]()
+    last: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for act, gateway, node in sorted(acts):
+        key, at = (gateway, act.verb, act.deployment), f"{act.at}+00:00"
+        row = last.get(key)
+        if row and node not in row["nodes"] and _seconds(row["began"], at) < AT_ONCE:
+            row["nodes"].append(node)
+            continue
+        verb = {"start": "model activate", "stop": "model sleep"}[act.verb]
+        begin = Note("begin", "", at, operator=gateway, verb=verb, command=f"{act.verb} {act.deployment}")
+        last[key] = PastRun(begin, (node,), replace(begin, event="end", exit_code=0, changed=True)).document
+        found.append(last[key])
+    return found
+
+
+def _seconds(before: str, after: str) -> float:
+    return (datetime.fromisoformat(after) - datetime.fromisoformat(before)).total_seconds()
 
 
 def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:

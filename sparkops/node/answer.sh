@@ -57,18 +57,27 @@ named() {
     id=$(find_it "$name" "$deployment") || exit
 }
 
+# What was done, for `sparkops history`. It is done also if that cannot be written.
+note() {
+    {
+        echo "@ $(date -u +%Y-%m-%dT%H:%M:%SZ) $1 $deployment" >>acts
+        [ "$(wc -l <acts)" -le 400 ] || { tail -n 200 acts >acts.new && mv -f acts.new acts; }
+    } 2>/dev/null
+    :
+}
+
 case ${SSH_ORIGINAL_COMMAND:-} in
     look) look ;;
     'start '*)
         named "${SSH_ORIGINAL_COMMAND#start }"
         [ -n "$id" ] || { echo "there is no container $name of $deployment" >&2 && exit 1; }
         sh drop drop "$(cat cache)"
-        beside_no_run docker start "$id" >/dev/null
+        beside_no_run docker start "$id" >/dev/null && note start
         ;;
     'stop '*)
         named "${SSH_ORIGINAL_COMMAND#stop }"
         [ -n "$id" ] || exit 0
-        beside_no_run true && docker stop -t 30 "$id" >/dev/null
+        beside_no_run true && docker stop -t 30 "$id" >/dev/null && note stop
         ;;
     *) refuse ;;
 esac

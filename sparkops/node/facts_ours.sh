@@ -83,10 +83,11 @@ state() {
     end 0 "$text"
 }
 
-# What a fleet's endpoint may do here: the line with its key, the digest of what that runs, and of which containers.
+# What a fleet's endpoint may do here: the line with its key, the digest of what that runs, of which containers; and its last acts.
 door() {
     slurp "$1/containers" || return
     program=$(cat "$1/answer" "$1/drop" "$1/cache" | sha256sum)
+    [ ! -f "$1/acts" ] || body=$body$nl$(tail -n "$history" "$1/acts")
     part "ondemand/${1##*/}" 0 "$(grep -hs " sparkops-ondemand:${1##*/}\$" "$HOME/.ssh/authorized_keys")$nl${program%% *}$nl$body"
 }
 

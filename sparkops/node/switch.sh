@@ -10,6 +10,8 @@ set -u
 LC_ALL=C
 export LC_ALL
 umask 077
+nl='
+'
 
 verb=$1 state=$2 gateway=$3
 ours=$state dir=$state/ondemand/$gateway
@@ -45,6 +47,7 @@ open() {
     keep answer "$5"
     keep drop "$9"
     shift 10
+    [ -z "$acts" ] || keep acts "$acts$nl"
     keep containers "$([ $# = 0 ] || printf '%s %s\n' "$@")
 "
     own "${state%/state/*}" "${state%/*}" "$state" "$state/manifest" "$state/ondemand" "$dir" "$dir"/* "${keys%/*}"
@@ -56,6 +59,7 @@ open() {
 case $verb in
     open)
         shift 3
+        acts=$(cat "$dir/acts" 2>/dev/null) # what was done stays known
         close && open "$@"
         ;;
     close) close ;;

@@ -72,4 +72,6 @@ def test_by_hand_one_is_started_and_stopped(lab):
     assert lab.json("model", "sleep", "chat")["state"] == "asleep"
     assert lab.state()["chat"] == "stopped"
     assert lab.json("model", "activate", "small")["state"] == "loaded"  # as the `apply` left it
+    did = [one["command"] for one in lab.json("history")["runs"] if one["operator"] == "fleet-gateway"]
+    assert did[-3:] == ["start chat", "stop chat", "start small"]
     assert "is not on demand" in lab.json("model", "sleep", "fleet-gateway", code=3)["error"]["message"]

@@ -16,6 +16,7 @@ _ENGINE_KEY = re.compile(r"gateways/([^/]+)/keys/([^/]+)")
 _PEOPLE = re.compile(r"people/([^/]+)/keys\.json")
 _ON_DEMAND = re.compile(r"gateways/([^/]+)/ondemand/([^/]+)")
 _ADMITTED = re.compile(r"ondemand/([^/]+)")
+_ACT = re.compile(r"@ (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z (start|stop) ([\w.-]+)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,22 @@ class Left:
 class Admitted:
     """A fleet's endpoint may start and stop `containers`, each with its deployment, with the key in `line`.
 
-    `program` is the digest of what the key runs.
+    `program` is the digest of what the key runs, `acts` are the last things that it did.
     """
 
     line: str
     program: str
     containers: Mapping[str, str]
+    acts: tuple["Act", ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, order=True)
+class Act:
+    """An endpoint has started or stopped a container of a deployment; `at` is in UTC."""
+
+    at: str
+    verb: str
+    deployment: str
 
 
 def user(text: str) -> User:
@@ -196,8 +207,9 @@ def left(text: str) -> Left:
 
 def admitted(text: str) -> Admitted:
     line, program, *named = (*text.split("\n"), "", "")
-    pairs_ = (one.split() for one in named)
-    return Admitted(line, program, {one[0]: one[1] for one in pairs_ if len(one) == 2})
+    rows = [one.split() for one in named]
+    acts = (found.groups() for one in named if (found := _ACT.fullmatch(one)))
+    return Admitted(line, program, {one[0]: one[1] for one in rows if len(one) == 2}, tuple(Act(*one) for one in acts))
 
 
 def _named(form: re.Pattern[str], found: Iterable[Probe]) -> Iterator[tuple[tuple[str, ...], Probe]]:

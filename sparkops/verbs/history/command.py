@@ -22,6 +22,7 @@ def history(**given: Any) -> HistoryOptions:
     """Show who ran what on the nodes.
 
     Each command that locks nodes notes its begin and its end on them, with the time in UTC. A run without an end was
-    cut off, for example by a power loss of the machine on which it ran.
+    cut off, for example by a power loss of the machine on which it ran. What the endpoint of a fleet starts and stops
+    on demand is shown, too.
     """
     return HistoryOptions(**given)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparkops.core.history import cut_off, cut_off_text, runs, stopped_for, unfinished_rollback
+from sparkops.core.facts.access import admitted
+from sparkops.core.history import cut_off, cut_off_text, runs, stopped_for, switched, unfinished_rollback
 from sparkops.core.notes import OUTCOME, Load, NodeHistory, Note, line, notes
 
 
@@ -24,6 +25,20 @@ def on(*of_nodes: tuple[Note, ...], holder: str | None = None) -> dict[str, Node
 
 def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[str, tuple[str, ...]]]:
     return [(one.begin.run, one.nodes) for one in cut_off(on(*of_nodes, holder=holder))]
+
+
+ACTS = "line\nprogram\nc chat\n@ 2026-11-29T12:00:00Z start chat\n@ soon start chat\n@ 2026-11-29T12:10:00Z stop chat"
+
+
+def test_what_an_endpoint_does_on_two_nodes_at_a_time_is_one_row() -> None:
+    doors = {"node1": {"gate": admitted(ACTS)}, "node2": {"gate": admitted(ACTS.replace(":00Z", ":09Z"))}}
+    rows = [(row["began"], row["operator"], row["verb"], row["command"], row["nodes"]) for row in switched(doors)]
+    assert rows == [
+        ("2026-11-29T12:00:00+00:00", "gate", "model activate", "start chat", ["node1", "node2"]),
+        ("2026-11-29T12:10:00+00:00", "gate", "model sleep", "stop chat", ["node1", "node2"]),
+    ]
+    assert [row["began"][11:16] for row in switched({"node1": doors["node1"]})] == ["12:00", "12:10"]
+    assert doors["node1"]["gate"] == admitted("line\nprogram\nc chat"), "what it did is no difference"
 
 
 SWAP = Note("about", "a", end("a", 3).at, started=("abc",), stopped=("def", "123"))

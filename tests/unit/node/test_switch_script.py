@@ -106,6 +106,20 @@ def test_it_looks_starts_and_stops(switch):
     assert switch.docker == ["start 1111", "stop -t 30 1111"]
 
 
+def test_what_it_did_is_noted_and_stays_known_under_another_key(switch):
+    switch.open()
+    for _ in range(3):
+        switch.ask(f"start {CHAT}")
+    switch.ask(f"stop {CODER}")
+    switch.open("CCCC")
+    switch.ask(f"stop {CHAT}")
+    acts = [line.split() for line in (switch.folder / "acts").read_text().splitlines()]
+    assert [(mark, *act) for mark, _, *act in acts] == [("@", "start", "chat")] * 3 + [("@", "stop", "chat")]
+    (switch.folder / "acts").write_text("@ x start chat\n" * 400)
+    switch.ask(f"stop {CHAT}")
+    assert len((switch.folder / "acts").read_text().splitlines()) == 200
+
+
 def test_what_is_gone_is_stopped(switch):
     switch.open()
     assert switch.ask(f"stop {CODER}").returncode == 0
