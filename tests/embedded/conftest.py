@@ -39,6 +39,28 @@ if not sys.platform.startswith("linux"):
     pytest.skip("the embedded lab needs Linux", allow_module_level=True)
 
 
+FIRST = (
+    "test_fleet",
+    "test_remedies",
+    "test_tutorial",
+    "test_promises",
+    "test_four_nodes",
+    "test_faults",
+    "test_images_in_small",
+    "test_corpus_on_fabrics",
+    "test_cabling",
+    "test_models_in_the_lab",
+    "test_fabric_setup",
+    "test_signals",
+    "test_on_demand",
+)
+"""The longest files, so that the workers, who take one file after the other, end together."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
+
+
 @dataclass(frozen=True)
 class Received:
     """One command as the node's sshd got it. `run` is `-` for one that only reads; `shown` is how a plan prints it."""
