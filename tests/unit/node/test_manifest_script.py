@@ -1,5 +1,7 @@
 """What sparkops places on a node stands in a manifest, and goes with it."""
 
+import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -27,6 +29,17 @@ def tree(node: NodeShell) -> dict[str, bytes | None]:
 
 def clean(node: NodeShell, *words: str) -> subprocess.CompletedProcess[str]:
     return node.run("manifest", "clean", *words)
+
+
+def test_of_several_that_begin_it_at_once_none_is_lost(node: NodeShell) -> None:
+    for turn in range(5):
+        shutil.rmtree(ours(node), ignore_errors=True)
+        added = [f"/{turn}/{number}" for number in range(8)]
+        going = [subprocess.Popen(node.words("manifest", "add", "file", name), env=node.env) for name in added]
+        assert [one.wait(60) for one in going] == [0] * len(added)
+        assert listed(node)[0] == "sparkops-manifest 1"
+        assert {line for line in listed(node) if line.startswith("file ")} == {f"file {name}" for name in added}
+        assert os.listdir(ours(node)) == ["manifest"]
 
 
 def test_what_is_written_below_our_folder_is_listed_once_by_its_first_level(node: NodeShell) -> None:
