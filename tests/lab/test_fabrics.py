@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support import models, serving
+from support.long import LONG
 
 MP = ("cluster", "--executor", "mp")
 RECIPE = f"""
@@ -82,6 +83,7 @@ def test_a_ring_of_four_serves_and_its_pulled_cable_is_named(cabled, eventually)
     assert answered(cabled)
 
 
+@LONG
 @switch
 def test_four_nodes_share_the_layers_and_each_two_the_heads(cabled):
     cabled.deploy(*MP, "--set", "args.tensor-parallel-size=2", "--set", "args.pipeline-parallel-size=2")

@@ -6,6 +6,8 @@ import anthropic
 import openai
 import pytest
 
+from support.long import LONG
+
 NODES = ("node1", "node2")
 PORT = 4000
 SMALL = """model: {model}
@@ -152,6 +154,7 @@ def used(lab, name):
     return {key: sum(one[key] for one in rows) for key in ("requests", "tokens_out")}
 
 
+@LONG
 def test_the_endpoint_comes_back_after_a_power_loss(lab, fleet, eventually):
     key = lab.key()
     lab.fault("node1", "power-loss")

@@ -3,7 +3,6 @@
 The second loads models a dozen times, so it runs only where SPARKOPS_LAB_LONG is set, and not in CI.
 """
 
-import os
 import threading
 import time
 from collections import Counter
@@ -16,8 +15,7 @@ from lab.test_fleet import FIRST, MODELS, PAIR, PORT, SECOND, SMALL
 from sparkops.core.plan import Secret
 from sparkops.node_commands import ondemand
 from sparkops.remote.frame import expand
-
-LONG = pytest.mark.skipif("SPARKOPS_LAB_LONG" not in os.environ, reason="long: SPARKOPS_LAB_LONG is not set")
+from support.long import LONG
 
 FLEET = """deployments:
   first: {recipe: ./first.yml, nodes: [node1], allow: [memory-fits]}

@@ -17,6 +17,7 @@ import pytest
 
 from support import models, serving
 from support.browser import chromium, holds, kept, opened, violations
+from support.long import LONG
 from support.web import Screens, problems, watch_web
 
 NODES = ("node1", "node2")
@@ -163,7 +164,7 @@ def test_a_cluster_serves_without_ray_and_is_serving_while_it_is_busy(lab, event
             lab.ran_on("node1", "pkill", "-f", "max_tokens.: 4000")
 
 
-@pytest.mark.parametrize("killed", ["node2", "node1"])
+@pytest.mark.parametrize("killed", [pytest.param("node2", marks=LONG), "node1"])
 def test_a_cluster_without_ray_serves_again_after_the_loss_of_either_rank(lab, eventually, killed):
     """A real rank without an API never notices by itself that its head is gone, nor an idle head that a rank is."""
     lab.deploy("cluster", "--executor", "mp", "--set", "args.max-num-seqs=1")
@@ -185,7 +186,7 @@ def answered(lab: Any) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.parametrize("executor", ["mp", "ray"])
+@pytest.mark.parametrize("executor", ["mp", pytest.param("ray", marks=LONG)])
 def test_each_of_two_data_parallel_ranks_answers_through_one_api(lab, eventually, executor):
     lab.deploy("cluster", "--executor", executor, "--set", "args.data-parallel-size=2")
     words = lab.argv("node1", "head")

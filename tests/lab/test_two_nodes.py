@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support import serving
+from support.long import LONG
 
 STANDIN = ("--set", "env.LAB_ENGINE=standin")
 CLUSTER = ("cluster", *STANDIN, "--set", "env.SPARKOPS_BACKOFF=1")
@@ -108,6 +109,7 @@ def test_cluster_to_pair_and_back(lab):
     assert lab.ask().tokens == 4
 
 
+@LONG
 def test_copies_behind_litellm_get_a_new_setting_one_after_the_other_and_no_request_fails_there(lab):
     (endpoint,) = lab.deploy(*PAIR)["endpoints"]
     with serving.Client(endpoint["url"], lab.key(), pause=0.2) as client:
@@ -129,6 +131,7 @@ def no_restart(lab: Any) -> Iterator[None]:
 
 
 EXECUTORS = pytest.mark.parametrize("executor", ["mp", "ray"])
+EXECUTORS_OF_LONG = pytest.mark.parametrize("executor", ["mp", pytest.param("ray", marks=LONG)])
 KILLED = {"mp": "engine-killed", "ray": "ray-worker-killed"}
 
 
@@ -151,7 +154,7 @@ def test_a_killed_worker_is_seen_and_the_cluster_comes_back(lab, executor, event
     assert joined(lab, executor) == 2
 
 
-@EXECUTORS
+@EXECUTORS_OF_LONG
 def test_a_cluster_waits_for_a_late_node_without_a_failed_start(lab, executor, eventually):
     cluster(lab, executor)
     head, worker = lab.one("node1", "head"), lab.one("node2", "worker")
@@ -170,7 +173,7 @@ def test_a_cluster_waits_for_a_late_node_without_a_failed_start(lab, executor, e
     assert lab.loads("node1", "head") == loads + 1
 
 
-@EXECUTORS
+@EXECUTORS_OF_LONG
 def test_after_a_reboot_of_each_node_the_cluster_serves_again(lab, executor, eventually):
     cluster(lab, executor)
     before = lab.everywhere()
