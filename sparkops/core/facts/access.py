@@ -121,11 +121,11 @@ class Admitted:
     line: str
     program: str
     containers: Mapping[str, str]
-    acts: tuple["Act", ...] = field(default=(), compare=False)
+    acts: tuple["Switched", ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, order=True)
-class Act:
+class Switched:
     """An endpoint has started or stopped a container of a deployment; `at` is in UTC."""
 
     at: str
@@ -209,7 +209,9 @@ def admitted(text: str) -> Admitted:
     line, program, *named = (*text.split("\n"), "", "")
     rows = [one.split() for one in named]
     acts = (found.groups() for one in named if (found := _ACT.fullmatch(one)))
-    return Admitted(line, program, {one[0]: one[1] for one in rows if len(one) == 2}, tuple(Act(*one) for one in acts))
+    return Admitted(
+        line, program, {one[0]: one[1] for one in rows if len(one) == 2}, tuple(Switched(*one) for one in acts)
+    )
 
 
 def _named(form: re.Pattern[str], found: Iterable[Probe]) -> Iterator[tuple[tuple[str, ...], Probe]]:
