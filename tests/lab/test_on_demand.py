@@ -83,7 +83,7 @@ def door(trio):
 REFUSED = (
     (), ("sh",), ("id",), ("look; id",), ("look\nid",), ("look $(id)",), ("start",), ("start stranger",), ("LOOK",),
     ("stop stranger",), (f"start {OURS} stranger",), (f"start {OURS}; id",), (f"start ../{OURS}",), ("start .*",),
-    (f"rm {OURS}",), ("docker ps",), ("/bin/sh -c id",), (f"restart {OURS}",), ("-s sftp",), ("scp -t .",),
+    (f"rm {OURS}",), ("docker ps",), ("/bin/sh -c id",), (f"restart {OURS}",), ("scp -t .",),
 )  # fmt: skip
 
 
@@ -95,7 +95,8 @@ def test_the_key_of_an_endpoint_opens_three_verbs_from_one_address_until_it_is_c
     assert door.state(OURS) == "running"
     assert door.ask("stop", OURS)[0] == 0
     assert door.state(OURS) == "exited"
-    assert {door.ask(*words) for words in REFUSED} == {(77, "")}
+    answers = {words: door.ask(*words) for words in (*REFUSED, ("-s", "sftp"))}
+    assert {words: answer for words, answer in answers.items() if answer != (77, "")} == {}
     assert door.state("stranger") == "created"
     forward = ("-o", "ExitOnForwardFailure=yes", "-N", "-R", "12345:127.0.0.1:22")
     assert door.ask(options=forward)[0] == 255
