@@ -57,7 +57,7 @@ def test_the_record_costs_no_command_and_a_lost_node_takes_only_its_own_part_alo
     found = lab.json("history", code=4)
     assert [(one["verb"], one["nodes"]) for one in found["runs"]] == [("deploy", ["node1"])]
     assert list(found["unreachable"]) == ["node2"]
-    assert [one.shown for one in lab.received()] == ["@facts --only lock --history 400"]
+    assert [one.shown for one in lab.received()] == ["@facts --only lock,state --history 400"]
 
 
 def test_a_run_that_was_killed_is_told_by_status_and_the_next_commands_until_one_ends_well(lab: Lab) -> None:
