@@ -78,6 +78,8 @@ def door(trio):
     yield made
     made.close()
     trio.on("node1", "docker", "rm", "-f", "stranger", OURS)
+    for node in ("node2", "node3"):
+        trio.on(node, "rm", "-f", f"{HOME}/door", f"{HOME}/door.pub")
 
 
 REFUSED = (
