@@ -1,1 +1,1 @@
-"""What runs inside the emulated images: vllm, ray and litellm."""
+"""What runs inside the emulated images: vllm, ray, litellm and Open WebUI."""

@@ -1,4 +1,4 @@
-"""A small threaded HTTP server on several addresses at once, with server-sent events; shared by vllm and litellm."""
+"""A small threaded HTTP server on several addresses at once, with server-sent events; for vllm, litellm and webui."""
 
 import contextlib
 import json

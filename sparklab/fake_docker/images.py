@@ -40,10 +40,17 @@ def normal(reference: str) -> str:
     return reference if ":" in reference.rpartition("/")[2] or "@" in reference else f"{reference}:latest"
 
 
+def _pinned(reference: str) -> str:
+    """Return NAME:TAG@DIGEST without its tag: Docker looks for the digest alone."""
+    name, at, pin = reference.partition("@")
+    folder, slash, last = name.rpartition("/")
+    return f"{folder}{slash}{last.partition(':')[0]}{at}{pin}"
+
+
 def find(node: Node, reference: str) -> Image | None:
     wanted = reference.removeprefix("sha256:")
     for image in images(node):
-        if normal(reference) in image["RepoTags"] or reference in image["RepoDigests"]:
+        if normal(reference) in image["RepoTags"] or _pinned(reference) in image["RepoDigests"]:
             return image
         if len(wanted) >= 4 and image["Id"].removeprefix("sha256:").startswith(wanted):
             return image

@@ -13,15 +13,19 @@ from sparklab.fake_docker.flow import FULL
 from sparklab.fake_docker.images import Image, find, normal
 from sparklab.layout import Node
 from sparklab.tools.say import out
-from sparklab.tree.images import inspect, manifest
+from sparklab.tree.images import PULLED, inspect, manifest
 
 LITELLM = "ghcr.io/berriai/litellm:v1.100.0"
 MOVING = "ghcr.io/berriai/litellm:main-stable"
 SPARK = ("eugr/spark-vllm:latest", "eugr/spark-vllm-b12x:latest")
 NGC = tuple(f"nvcr.io/nvidia/vllm:{month}-py3" for month in ("25.09", "26.03", "26.04"))
 VLLM = (*SPARK, "vllm/vllm-openai:latest", *NGC)
-PUBLISHED = {LITELLM: LITELLM, MOVING: LITELLM, **dict.fromkeys(VLLM, "vllm-node:latest")}
-"""Published reference -> the node image that its content equals."""
+PUBLISHED = {
+    **{LITELLM: LITELLM, MOVING: LITELLM},
+    **dict.fromkeys(VLLM, "vllm-node:latest"),
+    **dict(zip(PULLED, PULLED, strict=True)),
+}
+"""Published reference -> the image of `images.json` that its content equals."""
 
 CLOSED = {"nvcr.io": "nvapi-lab"}
 """Hosts with logins -> the accepted password."""

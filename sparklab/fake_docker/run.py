@@ -63,7 +63,7 @@ def configuration(
     node: Node, identity: str, name: str, image: images.Image, rest: list[str], options: dict[str, Any]
 ) -> dict[str, Any]:
     entrypoint = options.get("entrypoint")
-    default = image["Config"]["Entrypoint"] if entrypoint is None else [entrypoint] if entrypoint else []
+    default = (image["Config"]["Entrypoint"] or []) if entrypoint is None else [entrypoint] if entrypoint else []
     command = rest[1:] or ([] if entrypoint is not None else image["Config"]["Cmd"])
     if not default and not command:
         raise daemon_says("no command specified")
@@ -82,7 +82,7 @@ def configuration(
         "kind": image["SparklabKind"],
         "entrypoint": default,
         "command": command,
-        "env": [*image["Config"]["Env"], *_environment(options)],
+        "env": _environment(image, options),
         "labels": image["Config"]["Labels"] | dict(label.partition("=")[::2] for label in options.get("label", [])),
         "volumes": options.get("volume", []),
         "restart": [policy, int(most or 0)],
@@ -92,8 +92,11 @@ def configuration(
     }
 
 
-def _environment(options: dict[str, Any]) -> list[str]:
+def _environment(image: images.Image, options: dict[str, Any]) -> list[str]:
+    """Return the image's variables that `run` does not give, then those of `run`."""
     given = options.get("env", [])
     for path in options.get("env-file", []):
         given = [line for line in files.read(path).splitlines() if line and not line.startswith("#")] + given
-    return [entry if "=" in entry else f"{entry}={os.environ.get(entry, '')}" for entry in given]
+    given = [entry if "=" in entry else f"{entry}={os.environ.get(entry, '')}" for entry in given]
+    names = {entry.partition("=")[0] for entry in given}
+    return [*(entry for entry in image["Config"]["Env"] if entry.partition("=")[0] not in names), *given]

@@ -34,6 +34,7 @@ INSIDE = {
     "vllm": "sparklab.engine.vllm",
     "ray": "sparklab.engine.ray",
     "litellm": "sparklab.engine.litellm",
+    "webui": "sparklab.engine.webui",
     "shim": "sparklab.fake_docker.shim",
 }
 

@@ -16,7 +16,11 @@ from sparklab.tools.registry import ASKED, TOOLS
 from sparklab.tree import etc, images, keys, memory, models, network, packages, vocabulary
 
 EMPTY = "etc/cdi etc/netplan etc/ssh etc/sudoers.d etc/systemd/system dev/shm root run/lock run/user tmp var/lib/docker var/run"
-PROGRAMS = {"vllm-mxfp4": ("vllm", "ray"), "vllm": ("vllm", "ray"), "litellm": ("litellm",)}
+PROGRAMS = {
+    **dict.fromkeys(("vllm-mxfp4", "vllm"), ("vllm", "ray")),
+    **{"litellm": ("litellm",), "open-webui": ("bash",)},
+}
+"""By the kind of image, its programs beside Python."""
 CHEAP = ("crontab", "curl", "date", "df", "sha256sum", "ss", "sudo", "tar")
 """Programs with a shell script in `tools/stubs` that answers common questions, because starting Python takes longer. In the
 script `PROGRAM` is replaced by the emulated program and `REAL` by this machine's own."""
@@ -39,14 +43,21 @@ def programs(directory: Path) -> None:
     for kind, names in PROGRAMS.items():
         inside, site = directory / "images" / kind / "bin", directory / "images" / kind / "site"
         packages.place(site, kind)
-        path = shlex.quote(str(site) if kind == "litellm" else f"{modules}:{site}")
+        path = shlex.quote(f"{modules}:{site}" if "vllm" in names else str(site))
         program = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "engine", "python.py"))
         alone = f'[ "$1 $2" != "-I -c" ] || {{ shift 2 && exec {python} -I {program} "$@"; }}\n'
         for name in ("python3", "python"):
             _script(inside / name, f'{alone if kind == "litellm" else ""}PYTHONPATH={path} exec {python} -S "$@"\n')
         for name in names:
-            marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
-            _script(inside / name, f'{marker}exec {_program(name)} "$@"\n')
+            _script(inside / name, _in_image(name, bash or "/bin/bash"))
+
+
+def _in_image(name: str, bash: str) -> str:
+    """The script of a program in an image; Open WebUI is what its image's `bash start.sh` runs."""
+    if name == "bash":
+        return f'[ "${{1-}}" != start.sh ] || exec {_program("webui")}\nexec {shlex.quote(bash)} "$@"\n'
+    marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
+    return f'{marker}exec {_program(name)} "$@"\n'
 
 
 def _program(name: str) -> str:
@@ -142,7 +153,7 @@ def _reached(directory: Path, made: Node) -> None:
 def _docker(made: Node) -> None:
     os.makedirs(made.path("docker", "containers"))
     os.makedirs(made.path("docker", "images"))
-    for reference in images.IMAGES:
+    for reference in (one for one in images.IMAGES if one not in images.PULLED):
         image = images.inspect(reference)
         files.write_json(made.path("docker", "images", image["Id"].partition(":")[2] + ".json"), image)
 

@@ -20,6 +20,7 @@ PACKAGES = {
         "torch": "2.13.0+cu130",
     },
     "litellm": {"litellm": "1.81.3"},
+    "open-webui": {"open-webui": "0.11.4"},
 }
 """By the kind of image."""
 

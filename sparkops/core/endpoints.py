@@ -1,7 +1,7 @@
 """The addresses of a deployment's APIs, and the proxy in front of independent servers."""
 
-from sparkops.core.revision import Member
-from sparkops.core.stored import StoredMember
+from sparkops.core.revision import PAGE, Member, Revision
+from sparkops.core.stored import Stored, StoredMember
 
 EARLIER_PROXY_PORT = 4000
 """Where proxies of earlier releases listen. They stay there until something else of their deployment changes."""
@@ -14,6 +14,11 @@ ApiPlace = Member | StoredMember
 def api_url(place: ApiPlace) -> str:
     """Nodes ask their own engine at the address that clients use."""
     return f"http://{host_port(place.address, place.port)}"
+
+
+def base_url(stored: Stored | Revision, place: ApiPlace) -> str:
+    """What clients are given: the base URL of the OpenAI API; of a page, its address in the browser."""
+    return api_url(place) if stored.kind == PAGE else f"{api_url(place)}/v1"
 
 
 def host_port(host: str, port: int | None) -> str:

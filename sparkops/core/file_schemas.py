@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Required, Union, get_args, get_origi
 from sparkops.core.fleet.fleet_file import FleetFile
 from sparkops.core.inventory import Node
 from sparkops.core.inventory_file import ALIASES
+from sparkops.core.page import PageFile
 from sparkops.core.playbook import shape
 from sparkops.core.recipe_file import FOREIGN, RecipeFile
 from sparkops.core.schema import Located
@@ -36,13 +37,14 @@ def playbook() -> Schema:
 
 
 def recipe(flags: Iterable[str]) -> Schema:
-    """Our recipes; those of another launcher are not checked. With `extends`, no other key is required."""
+    """Our recipes and pages; those of another launcher are not checked. With `extends`, no other key is required."""
     known = _properties(RecipeFile)
     args = {**known["args"], "properties": {flag: {} for flag in sorted(flags)}}
     whole = {"anyOf": [{"required": ["extends"]}, {"required": ["model", "container"]}]}
     ours = {**_mapping({**known, "args": args}), "type": "object", **whole}
     foreign = {"anyOf": [{"required": [key]} for key in FOREIGN]}
-    return _document("A recipe of sparkops", {"type": "object", "if": foreign, "else": ours})
+    page = {"if": {"required": ["page"]}, "then": _record(PageFile), "else": {"if": foreign, "else": ours}}
+    return _document("A recipe of sparkops", {"type": "object", **page})
 
 
 def inventory() -> Schema:

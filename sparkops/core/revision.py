@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from sparkops.core.topology import split
+from sparkops.core.topology import WITHOUT_MODEL, split
 
 SCHEMA = 1
 """Version of the JSON shape below; readers accept every version ever released."""
@@ -105,7 +105,7 @@ class Revision:
 
     @property
     def engines(self) -> tuple[Member, ...]:
-        return tuple(member for member in self.members if member.role != "proxy")
+        return tuple(member for member in self.members if member.role not in WITHOUT_MODEL)
 
     def copy_of(self, member: Member) -> tuple[Member, ...]:
         """The members of the copy of the model that this one serves, from the one with the API on."""
@@ -117,8 +117,8 @@ class Revision:
 
     @property
     def fronts(self) -> tuple[Member, ...]:
-        """The members that clients talk to: the proxies, else the engines with an API."""
-        return self.proxies or tuple(member for member in self.engines if member.port is not None)
+        """The members that clients talk to: the proxies, else those with an address."""
+        return self.proxies or tuple(member for member in self.members if member.port is not None)
 
     def container(self, member: Member) -> str:
         return container_name(self.deployment, member.role, self.hash)
@@ -126,6 +126,9 @@ class Revision:
 
 GATEWAY = "gateway"
 """The `kind` of the revision of a fleet's endpoint: a proxy alone, whose servers are those of other deployments."""
+
+PAGE = "page"
+"""The `kind` of the revision of a page for people beside a fleet's endpoint, and the role of its only member."""
 
 LONGEST_NAME = 120
 """Characters of a deployment's name: files on the nodes have it, with more, in names of at most 255 bytes."""

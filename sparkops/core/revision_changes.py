@@ -19,7 +19,7 @@ NAMES = {
 }
 """The words for keys that no recipe has. Other keys are shown as they are, with blanks for underscores."""
 
-ROLES = {"head": "head", "worker": "workers", "server": "servers", "proxy": "proxy"}
+ROLES = {"head": "head", "worker": "workers", "server": "servers", "proxy": "proxy", "page": "page"}
 
 
 def in_words(old: Json, new: Json) -> tuple[str, ...]:

@@ -296,12 +296,12 @@ class Situation:
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
     """Every container of a deployment with the revision in its labels, in the order of nodes."""
-    return [one for one in _labelled(facts) if not one[1].is_gateway]
+    return [one for one in _labelled(facts) if not one[1].is_companion]
 
 
-def gateways(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
-    """Every container of a fleet's endpoint, as `deployed`."""
-    return [one for one in _labelled(facts) if one[1].is_gateway]
+def companions(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
+    """Every container of a fleet's endpoint and pages, as `deployed`."""
+    return [one for one in _labelled(facts) if one[1].is_companion]
 
 
 def _labelled(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:

@@ -13,8 +13,8 @@ from sparkops.core.facts.reading import mapping
 from sparkops.core.inventory import Node
 from sparkops.core.model_name import ModelName
 from sparkops.core.needs import further
-from sparkops.core.revision import GATEWAY, SCHEMA, container_name
-from sparkops.core.topology import split
+from sparkops.core.revision import GATEWAY, PAGE, SCHEMA, container_name
+from sparkops.core.topology import WITHOUT_MODEL, split
 from sparkops.core.utilization import UTILIZATION
 
 A_DAY = 86_400
@@ -101,6 +101,15 @@ class Stored:
         return self.kind == GATEWAY
 
     @property
+    def is_page(self) -> bool:
+        return self.kind == PAGE
+
+    @property
+    def is_companion(self) -> bool:
+        """Whether it is what a fleet has beside its deployments: its endpoint, or a page for people."""
+        return self.kind in (GATEWAY, PAGE)
+
+    @property
     def without_key(self) -> bool:
         return self.data.get("without_key") is True
 
@@ -153,7 +162,7 @@ class Stored:
 
     @property
     def engines(self) -> tuple[StoredMember, ...]:
-        return tuple(member for member in self.members if member.role != "proxy")
+        return tuple(member for member in self.members if member.role not in WITHOUT_MODEL)
 
     def copy_of(self, member: StoredMember) -> tuple[StoredMember, ...]:
         """The members of the copy of the model that this one serves; a proxy is alone."""

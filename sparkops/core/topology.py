@@ -21,6 +21,8 @@ SEVERAL: tuple[Form, ...] = ("cluster", "n-solo", "n-cluster")
 """The forms with more than one node."""
 Executor = Literal["ray", "mp"]
 Role = Literal["server", "proxy", "head", "worker"]
+WITHOUT_MODEL = ("proxy", "page")
+"""Roles of containers that load no model and use no GPU."""
 
 _NAME = re.compile(r"(?:([1-9][0-9]{0,3})x-)?(solo|cluster)")
 _LIKE = re.compile(r"(\d+)[-_ ]*x?[-_ ]*(solo|cluster)")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from sparkops.core.fleet import fleet_file
 from sparkops.core.fleet.fleet_file import WantedFleet
+from sparkops.core.fleet.pages import with_pages
 from sparkops.errors import UsageError
-from sparkops.files import recipes
+from sparkops.files import pages, recipes
 from sparkops.files.recipe_places import YAML
 
 DEFAULT = "fleet.yml"
@@ -34,8 +35,9 @@ def fleet(path: str | None = None) -> WantedFleet:
         if not file.exists():
             error.hint = f"name the fleet's file, or write {DEFAULT} from what serves now: `sparkops init --fleet`"
         raise
-    deployments = (replace(one, recipe=beside(file, one.recipe)) for one in found.deployments)
-    return replace(found, deployments=tuple(deployments))
+    deployments = tuple(replace(one, recipe=beside(file, one.recipe)) for one in found.deployments)
+    recipes_of_pages = {one.name: page for one in deployments if (page := pages.page(one.recipe))}
+    return with_pages(replace(found, deployments=deployments), recipes_of_pages)
 
 
 def beside(file: Path, named: str) -> str:

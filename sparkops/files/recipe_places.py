@@ -12,6 +12,9 @@ from sparkops.files import catalogues
 from sparkops.files.catalogues import Kept
 
 YAML = (".yml", ".yaml")
+PAGES = "pages"
+"""The folder, in those of recipes, with pages for people."""
+
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*(?<!\.yml)(?<!\.yaml)")
 """Like the name of a model: an organisation and one word, no file of YAML."""
 
@@ -88,7 +91,9 @@ class RecipeFolders:
         return Found(path, path.stem, f"recipes/{path.name}" if path.parent == self.packaged else str(path))
 
     def _instead(self, name: str) -> str:
-        """spark-vllm-docker has a recipe for each topology; here the topology is an option."""
+        """spark-vllm-docker has a recipe for each topology; here the topology is an option. A page has no model."""
+        if any((place / PAGES / f"{name}{end}").is_file() for place in (self.own, self.packaged) for end in YAML):
+            return ": it is a page for people, which only a fleet with an `endpoint` can have, in its file"
         names, split = self.names(), _WITH_TOPOLOGY.fullmatch(name)
         if split and split[1] in names:
             return f" (did you mean {split[1]} with --topology {split[2]}?)"

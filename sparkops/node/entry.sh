@@ -3,9 +3,9 @@
 # trying when starts keep failing, because blind restart loops leak unified memory until sshd stops answering.
 #
 #   entry ROLE [--health URL] [--graphs IMAGE] [--fabric IP] [--head IP] [--nodes N] [--ranks IPS] [--port P] [--id ID]
-#         [-- WORDS...]
+#         [--keys NAMES] [-- WORDS...]
 #
-#   server | proxy        run WORDS
+#   server | proxy | page run WORDS
 #   head | worker         wait until IP is an address of this node, meet the ranks at IPS (with commas, in their order;
 #                         rank 0 listens on port P), then run WORDS until a rank is gone (executor mp)
 #   ray-head              ... start a Ray head, wait for N nodes in it, then run WORDS with RAY_ADDRESS
@@ -13,6 +13,8 @@
 #
 # URL is the health address of the engine that this rank serves or works for: a start after which it came to answer did
 # not fail, whatever ends it later, so that a cluster outlives any number of lost links.
+#
+# NAMES, with commas, are further variables that hold the API key.
 #
 # IMAGE, an image ID without `sha256:`, is given where CUDA graphs run across nodes. If they hang at the first request, the
 # engine starts again without them at once, and so does every later start of this image on this node.
@@ -30,7 +32,7 @@ say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-health='' graphs='' fabric='' head='' nodes=1 ranks='' port=6379 id='' mark=sparkops-id-
+health='' graphs='' keys='''' fabric='' head='' nodes=1 ranks='' port=6379 id='' mark=sparkops-id-
 while [ $# -gt 0 ]; do
     case $1 in
         --health) health=$2 ;;
@@ -41,6 +43,7 @@ while [ $# -gt 0 ]; do
         --ranks) ranks=$2 ;;
         --port) port=$2 ;;
         --id) id=$2 ;;
+        --keys) keys=$2 ;;
         --) shift && break ;;
         *) say "unknown option $1" && exit 2 ;;
     esac
@@ -243,6 +246,7 @@ if [ -r "$root/run/sparkops/key" ]; then
     read -r VLLM_API_KEY <"$root/run/sparkops/key"
     LITELLM_MASTER_KEY=$VLLM_API_KEY
     export VLLM_API_KEY LITELLM_MASTER_KEY
+    for name in $(echo "$keys" | tr , ' '); do export "$name=$VLLM_API_KEY"; done
 fi
 
 failed=$(recorded)

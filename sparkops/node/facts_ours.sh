@@ -62,7 +62,7 @@ state() {
         for path in "$ours"/manifest "$ours"/orphans/*; do
             [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(redact "$body")"; }
         done
-        for path in "$ours"/key "$ours"/keys/* "$ours"/gateways/*/keys/*; do
+        for path in "$ours"/key "$ours"/keys/* "$ours"/gateways/*/keys/* "$ours"/pages/*/key; do
             [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(printf %s "$body" | sha256sum)"; }
         done
         for path in "$ours"/ondemand/*/; do

@@ -2,7 +2,7 @@
 # Does it serve? Asks what a client would ask and reports each answer; the first line is ready |
 # wait | never, with a reason.
 #
-#   serving --api URL --health PATH --model NAME [--kind chat|completion|embedding|score|gateway] [--key FILE]
+#   serving --api URL --health PATH --model NAME [--kind chat|completion|embedding|score|gateway|page] [--key FILE]
 #           [--container NAME] [--restarts N] [--ray N | --ranks N] [--seconds S]
 #
 # Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS` or
@@ -119,8 +119,8 @@ case $? in
 esac
 
 listed=no answered=none before=''
-# the endpoint of a fleet has no model of its own to ask for
-if [ "$kind" = gateway ] && [ -z "$reason" ]; then listed=yes answered=ok; fi
+# the endpoint of a fleet and a page have no model of their own to ask for
+case $kind in gateway | page) [ -n "$reason" ] || listed=yes answered=ok ;; esac
 if [ -z "$reason" ] && [ "$listed" = no ]; then
     lists_model || { another_key && lists_model; } || blame "the API does not list the model $model"
     [ -n "$reason" ] || listed=yes

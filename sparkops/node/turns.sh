@@ -12,7 +12,7 @@
 
 # `turn wait` returns when nobody loads, `turn take` with the lock, `turn try` with it if it is free.
 turn() {
-    [ -n "$health" ] && [ "$role" != proxy ] && command -v python3 >/dev/null || return 0
+    [ -n "$health" ] && [ "$role" != proxy ] && [ "$role" != page ] && command -v python3 >/dev/null || return 0
     came=$root/run/sparkops/turn
     mkdir -p "${came%/*}" && rm -f "$came"
     python3 -IS -c '

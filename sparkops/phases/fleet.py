@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from sparkops.core.facts import Facts
+from sparkops.core.facts.reading import grouped
 from sparkops.core.plan import Action, Phase, Plan, Step, Wait
 from sparkops.core.situation import Choices, Situation, state_dir
 from sparkops.node_commands import scripts
-from sparkops.phases import PHASES, parts, routing
+from sparkops.phases import PHASES, companion, pages, parts, routing
 from sparkops.phases.gateway import Gateway
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
+from sparkops.phases.pages import Page
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import API_KEY, secret_of
 from sparkops.phases.rounds import Round, Rounds, settled
@@ -39,14 +41,27 @@ class FleetPlan:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The endpoint that the fleet is to have, if any, and those of it that end."""
+    """The endpoint that the fleet is to have, if any, with its pages; and those of both that end."""
 
     wanted: Gateway | None = None
     ends: tuple[DeployedRevision, ...] = ()
+    pages: tuple[Page, ...] = ()
+    page_ends: tuple[DeployedRevision, ...] = ()
 
     @property
-    def changes(self) -> bool:
-        return bool(self.ends) or (self.wanted is not None and not self.wanted.routed)
+    def names(self) -> list[str]:
+        """Everything of it, by name."""
+        wanted = (*filter(None, [self.wanted]), *self.pages)
+        ends = (one.stored.deployment for one in (*self.ends, *self.page_ends))
+        return [*(one.revision.deployment for one in wanted), *ends]
+
+    @property
+    def changing(self) -> dict[str, list[str]]:
+        """What of it changes, by name, with the hashes of what that replaces."""
+        ends = grouped((one.stored.deployment, one.stored.hash) for one in (*self.ends, *self.page_ends))
+        routed = [self.wanted.revision.deployment] if self.wanted and not self.wanted.routed else []
+        starts = [one.revision.deployment for one in self.pages if not one.runs]
+        return {name: ends.get(name, []) for name in (*ends, *routed, *starts)}
 
 
 def compile_fleet(
@@ -71,6 +86,7 @@ def compile_fleet(
     front, moves = endpoint.wanted, arrivals(situations, order)
     changes = bool(front and (changing or not front.routed))
     phases["start the fleet's endpoint"] = routing.start(front, facts, moves[0]) if front and changes else ()
+    phases["start the pages"] = pages.start(endpoint.pages, facts)
     routed = [*routing.route(front, moves)] if front else [[] for _ in moves]
     phases |= _in_rounds(order, sleeps(situations, order, facts), routed, facts, choices)
     phases["ask the endpoint"] = _all("ask the endpoint", changing)
@@ -84,13 +100,15 @@ def compile_fleet(
     rest: dict[str, Iterable[Step]] = {
         "stop what the fleet no longer has": _ended(order.last, facts, choices),
         "end earlier endpoints": routing.end(front, endpoint.ends, facts),
+        "end earlier pages": pages.end(endpoint.pages, endpoint.page_ends, facts),
         "settle": [*_all("settle", changing), *_removed(moved, facts)],
         **{f"{name} that stay": _all(name, kept) for name in ("wait for the engines", "ask the engines")},
         "ask the endpoints that stay": _all("ask the endpoint", kept),
-        "wait for the fleet's endpoint": routing.load(front) if front and not changes else (),
+        "wait for the fleet's endpoint": companion.load(front) if front and not changes else (),
+        "wait for the pages": [one for page in endpoint.pages if page.runs for one in companion.load(page)],
         "ask the fleet's endpoint": routing.ask(front, facts, always & moves[0]) if front else (),
     }
-    wanted = {(front.member.name, front.name)} if front else set()
+    wanted = {(one.member.name, one.name) for one in (*filter(None, [front]), *endpoint.pages)}
     wanted |= {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
     gone = [*(f"{stored.deployment} {stored.hash[:8]}" for s in situations for _, stored, _ in s.replaced)]
     replaces = ", ".join(sorted({*gone, *(one.title for one in ends)})) or None

@@ -3,18 +3,16 @@
 import hashlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 
-from sparkops.core.facts import Container, Facts, Left
+from sparkops.core.facts import Container
 from sparkops.core.fleet.people import People, written
 from sparkops.core.fleet.routes import ModelRoute, Served, routes
 from sparkops.core.fleet.written_routes import folder
 from sparkops.core.plan import Plan, Secret
-from sparkops.core.revision import Member, Revision
-from sparkops.core.situation import Choices, state_dir
-from sparkops.core.stored import SHORT_HASH, Stored
+from sparkops.core.situation import state_dir
+from sparkops.core.stored import SHORT_HASH
 from sparkops.node_commands import gateway, scripts
-from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.companion import Companion
 from sparkops.phases.steps import plan, step
 from sparkops.phases.switches import Switches
 
@@ -24,62 +22,32 @@ NEW_KEY = "new"
 UNKNOWN = f'"key": "{NEW_KEY}"'
 """How that digest stands in routes."""
 
+PEOPLE = Secret("people's keys")
 PEOPLE_TITLE = "write the file of people's keys"
 
 
-@dataclass(frozen=True)
-class Gateway:
-    """The endpoint that a fleet is to have; `others` are its earlier ones, with other nodes, ports or images.
+@dataclass(frozen=True, kw_only=True)
+class Gateway(Companion):
+    """The endpoint that a fleet is to have.
 
     `wanted` are the deployments as the file has them, by name, and `now` those of them that serve, as they were before;
     each with the digest of its key. `names` are further model names, `people` the file with people's keys, which
-    follows it to another node. It `hangs` if it runs and does not answer. With `switches` it starts and stops
-    deployments on demand; it is `switched` if it can do so with those already.
+    follows it to another node. With `switches` it starts and stops deployments on demand; it is `switched` if it can do
+    so with those already.
     """
 
-    revision: Revision
-    facts: Facts
-    choices: Choices
     wanted: Mapping[str, tuple[Served, str]]
     now: Mapping[str, tuple[Served, str]]
     names: Mapping[str, str]
-    others: tuple[DeployedRevision, ...] = ()
     people: str = written(People())
-    hangs: bool = False
     switches: Switches | None = None
     switched: bool = True
 
     @property
-    def member(self) -> Member:
-        return self.revision.members[0]
-
-    @property
-    def name(self) -> str:
-        """Its container."""
-        return self.revision.container(self.member)
-
-    @property
-    def stored(self) -> Stored:
-        return Stored(self.revision.deployment, self.revision.hash, self.revision.data)
-
-    @cached_property
-    def existing(self) -> Container | None:
-        return next((one for one in self.facts.containers if one.name == self.name and one.ours), None)
-
-    @property
     def own(self) -> Container | None:
         """Its container, if that reads the files of this login user."""
-        found = self.existing
-        return found if found and found.config_folder in (None, self.folder) and not self.hangs else None
-
-    @property
-    def runs(self) -> bool:
-        return self.own is not None and self.own.state == "running" and not self.own.gave_up
-
-    @property
-    def replaces(self) -> bool:
-        """Whether its container cannot be started again, and another one comes in its place."""
-        return self.existing is not None and not self.runs and not (self.own and self.own.state == "exited")
+        found = super().own
+        return found if found and found.config_folder in (None, self.folder) else None
 
     @property
     def people_folder(self) -> str:
@@ -104,10 +72,6 @@ class Gateway:
     def before(self) -> str | None:
         """The routes that are there."""
         return self.left.gateways.get(folder(self.stored)) if self.left else None
-
-    @property
-    def left(self) -> Left | None:
-        return self.facts.state if isinstance(self.facts.state, Left) else None
 
     @property
     def _needed(self) -> dict[str, str]:
@@ -136,13 +100,18 @@ class Gateway:
     @property
     def routed(self) -> bool:
         """Whether it runs with the routes, keys and deployments on demand of the file."""
-        return self.runs and self.before == self.config() and not self.missing_keys and self.switched
+        same = self.before == self.config() and not self.new_people
+        return self.runs and same and not self.missing_keys and self.switched
 
     @property
-    def in_the_way(self) -> tuple[DeployedRevision, ...]:
-        """Those of the others on the port of this one."""
-        place = (self.member.name, self.member.port)
-        return tuple(one for one in self.others if place in [(node, port) for node, _, port in one.stored.places])
+    def people_before(self) -> str | None:
+        """The file with people's keys that is there."""
+        return self.left.people.get(self.revision.deployment) if self.left else None
+
+    @property
+    def new_people(self) -> bool:
+        """Whether that file is to be another."""
+        return self.left is not None and self.people_before != self.people
 
 
 def compile_people(node: str, folder: str, text: str) -> Plan:
@@ -159,3 +128,13 @@ def texts(one: Gateway, arrivals: Sequence[Set[str]]) -> list[str]:
 def content(text: str) -> str | Secret:
     """Routes for a plan: their own text, or what stands for it while the digest of a new key is not known."""
     return Secret(f"routes {hashlib.sha256(text.encode()).hexdigest()[:12]}") if UNKNOWN in text else text
+
+
+def people_content(text: str) -> str | Secret:
+    """The file of people's keys for a plan, which is the same whenever it is made; else as `content`."""
+    return PEOPLE if unknown_page("") in text else text
+
+
+def unknown_page(name: str) -> str:
+    """What stands for the digest of a page's key that is still to be made; for no name, how all of them begin."""
+    return f"{NEW_KEY} key of {name}"

@@ -7,6 +7,7 @@ from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices, state_dir
+from sparkops.core.topology import WITHOUT_MODEL
 from sparkops.node_commands import scripts
 from sparkops.phases import parts
 from sparkops.phases.beside import shares
@@ -79,7 +80,7 @@ def free_memory(
     """Wait for freed memory, which lags behind a stop, and drop caches: CUDA does not count what Linux could free."""
     needed: dict[str, float] = {}
     for one, (node, container) in started:
-        if container.role != "proxy":
+        if container.role not in WITHOUT_MODEL:
             needed[node] = needed.get(node, 0.0) + shares(one).get(node, 0.0)
     for node, whole in needed.items():
         yield memory(facts[node], node, min(whole, 1.0))

@@ -7,7 +7,7 @@ from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.revision import Member
-from sparkops.core.situation import Choices, deployed, gateways, key_path, reads_home_key, state_dir
+from sparkops.core.situation import Choices, companions, deployed, key_path, reads_home_key, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
 from sparkops.phases.steps import step
@@ -80,14 +80,14 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
     return _grouped(deployed(facts))
 
 
-def deployed_gateways(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
-    """The endpoints of fleets on the nodes, running or stopped."""
-    return _grouped(gateways(facts))
+def deployed_companions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
+    """The endpoints and pages of fleets on the nodes, running or stopped."""
+    return _grouped(companions(facts))
 
 
 def all_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
-    """Those of deployments, then the endpoints of fleets."""
-    return (*deployed_revisions(facts), *deployed_gateways(facts))
+    """Those of deployments, then the endpoints and pages of fleets."""
+    return (*deployed_revisions(facts), *deployed_companions(facts))
 
 
 def _grouped(containers: Iterable[tuple[str, Stored, Container]]) -> tuple[DeployedRevision, ...]:

@@ -4,24 +4,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Facts
-from sparkops.core.facts.containers import ASIDE, CONFIG_IN_CONTAINER
+from sparkops.core.facts.containers import CONFIG_IN_CONTAINER
 from sparkops.core.fleet.written_routes import folder
-from sparkops.core.plan import Command, Step, Undoing
+from sparkops.core.plan import Command, Step
 from sparkops.core.situation import key_path, state_dir
 from sparkops.node_commands import docker, gateway, scripts
-from sparkops.phases import parts
-from sparkops.phases.gateway import PEOPLE_TITLE, Gateway, content, texts
+from sparkops.phases.companion import begin, end_aside, end_parts, load, make_room
+from sparkops.phases.gateway import PEOPLE_TITLE, Gateway, content, people_content, texts
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import secret_of
 from sparkops.phases.steps import QUIETLY, step
 from sparkops.phases.switches import let_in, shut
-from sparkops.phases.verify import await_answer, await_stored
+from sparkops.phases.verify import await_answer
 
 
 def start(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator[Step]:
     """Start it, unless it runs, and wait until it listens. These deployments are at their places already."""
     yield from _keys(one)
-    yield from () if one.runs else _begin(one, facts, there)
+    if one.runs:
+        yield from _people(one)
+    else:
+        yield from make_room(one, facts, one.in_the_way)
+        yield from _write(one, "first", one.before, one.config(there))
+        yield from _people(one)
+        yield from begin(one, _container(one))
     yield from load(one)
 
 
@@ -35,32 +41,14 @@ def _keys(one: Gateway) -> Iterator[Step]:
         yield step(f"gateway-key.{node}.{name}", node, title, write, undo, QUIETLY)
 
 
-def _begin(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator[Step]:
-    node = one.member.name
-    for other in one.in_the_way:
-        for place, container in other.running:
-            yield parts.stop(facts, other.stored, place, container, one.choices)
-    yield from _write(one, "first", one.before, one.config(there))
-    if one.left and one.left.people.get(one.revision.deployment) != one.people:
-        people = scripts.write(f"{one.people_folder}/keys.json", "600", one.people)
-        yield step(f"gateway-people.{node}", node, PEOPLE_TITLE, people)
-    if one.own is not None and one.own.state == "exited":
-        yield parts.start(facts, one.stored, node, one.own)
+def _people(one: Gateway) -> Iterator[Step]:
+    """Write the file of people's keys, if it is to be another."""
+    if not one.new_people:
         return
-    owner = (one.name, one.revision.deployment, state_dir(one.facts))
-    if one.replaces:
-        aside, back = scripts.container("aside", *owner), scripts.container("again", *owner)
-        yield step(f"aside.{node}.{one.name}", node, f"put {one.name} aside", aside, back, QUIETLY)
-    told = Undoing(done=f"removed {one.name}")
-    undo = scripts.container("drop", *owner)
-    yield step(f"start.{node}.{one.name}", node, f"start {one.name}", docker.run(_container(one)), undo, told)
-
-
-def load(one: Gateway) -> Iterator[Step]:
-    """Wait until it listens."""
-    wait = await_stored(one.stored, one.member.name, one.name, one.choices)
-    assert wait is not None, "a gateway has a port"
-    yield step(f"load.{one.member.name}.{one.name}", one.member.name, f"wait for {one.name}", wait)
+    path, before = f"{one.people_folder}/keys.json", one.people_before
+    undo = scripts.write(path, "600", before) if before else scripts.remove_file(path)
+    write = scripts.write(path, "600", people_content(one.people))
+    yield step(f"gateway-people.{one.member.name}", one.member.name, PEOPLE_TITLE, write, undo, QUIETLY)
 
 
 def route(one: Gateway, arrivals: Sequence[Set[str]]) -> Iterator[list[Step]]:
@@ -112,9 +100,8 @@ def ask(one: Gateway, facts: Mapping[str, Facts], deployments: Set[str]) -> Iter
 def end(one: Gateway | None, others: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
     """Remove endpoints that the fleet no longer has, their routes, and what was put aside for this one."""
     for other in others:
+        yield from end_parts(other, facts)
         for node, container in other.parts:
-            remove = scripts.container("remove", container.name, other.stored.deployment, state_dir(facts[node]))
-            yield step(f"remove.{node}.{container.name}", node, f"remove {container.name}", remove)
             forget = scripts.remove_folder(f"{state_dir(facts[node])}/gateways/{folder(other.stored)}")
             yield step(f"forget.{node}.{container.name}", node, "remove its routes and keys", forget)
             if one and node != one.member.name:
@@ -128,10 +115,7 @@ def end(one: Gateway | None, others: Iterable[DeployedRevision], facts: Mapping[
     for file in one.former_keys:
         forget = scripts.remove_file(f"{one.folder}/{gateway.KEYS}/{file}")
         yield step(f"forget.{one.member.name}.{file}", one.member.name, "remove a key that no deployment has", forget)
-    if one.replaces:
-        name, node = f"{one.name}{ASIDE}", one.member.name
-        remove = scripts.container("remove", name, one.revision.deployment, state_dir(one.facts))
-        yield step(f"remove.{node}.{name}", node, f"remove {name}", remove)
+    yield from end_aside(one)
 
 
 def _container(one: Gateway) -> docker.ContainerCommand:

@@ -14,7 +14,7 @@ from sparkops.phases.beside import half_replaced
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
-from sparkops.session.find_gateway import gateways_named
+from sparkops.session.find_gateway import companions_named
 from sparkops.session.session import Session
 
 DIVIDES = (2, 4, 8, 16)
@@ -90,7 +90,7 @@ def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) ->
 
     Its labels have the name of the recipe. For one of a file, only the nodes' histories have the path.
     """
-    if stored.is_gateway:
+    if stored.is_companion:
         return "start it again: `sparkops apply`"
     if "/" not in stored.recipe and stored.recipe not in recipe_names():
         return "deploy it again, with the command that `sparkops history` shows"
@@ -127,10 +127,11 @@ def front_of(revision: DeployedRevision) -> StoredMember:
     return revision.stored.fronts[0]
 
 
-def _refuse_gateway(session: Session, facts: Mapping[str, Facts], name: str) -> None:
-    """Raise UsageError if this is the endpoint of a fleet, and not a deployment."""
-    if gateways_named(session, facts, name):
-        text = f"{name} is the endpoint of a fleet, and has no model and no API key of its own"
+def _refuse_companion(session: Session, facts: Mapping[str, Facts], name: str) -> None:
+    """Raise UsageError if this is the endpoint or a page of a fleet, and not a deployment."""
+    for one in companions_named(session, facts, name):
+        what = "the endpoint of a fleet, and has no model and no API key of its own"
+        text = f"{name} is {what if one.stored.is_gateway else 'a page of a fleet, and has no model'}"
         again = f"to restart it: `sparkops stop {name}`, then `sparkops start {name}`"
         raise UsageError(text, hint=f"name a deployment (`sparkops status` lists them); {again}")
 
@@ -157,7 +158,7 @@ def find_deployment(
     chosen = [revision for revision in named if revision.runs or revision.stored.hash in stopped] or named
     chosen = [one for one in chosen if not any(half_replaced(other, one) for other in chosen)] or chosen
     if not chosen and name is not None:
-        _refuse_gateway(session, facts, name)
+        _refuse_companion(session, facts, name)
         raise unknown_deployment(session, found, name)
     if not chosen:
         if session.away.error:

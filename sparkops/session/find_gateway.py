@@ -1,4 +1,4 @@
-"""Find the endpoints of fleets, and what they lead to."""
+"""Find the endpoints and pages of fleets, and what endpoints lead to."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,22 +9,27 @@ from sparkops.core.fleet.on_demand import written
 from sparkops.core.fleet.written_routes import WrittenRoute, folder, written_routes
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused
-from sparkops.phases.parts import DeployedRevision, deployed_gateways
+from sparkops.phases.parts import DeployedRevision, deployed_companions
 from sparkops.phases.switches import CONFIG
 from sparkops.session.session import Session
 
 
-def gateways_on(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
-    """The endpoints of fleets on these nodes: all that run, and of each fleet what was stopped last."""
+def companions_on(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
+    """The endpoints and pages of fleets on these nodes: all that run, and of each name what was stopped last."""
     wanted = set(nodes)
-    here = [one for one in deployed_gateways(facts) if wanted & one.nodes]
+    here = [one for one in deployed_companions(facts) if wanted & one.nodes]
     newest = {one.stored.deployment: one for one in sorted(here, key=lambda one: (one.runs, one.served_until))}
     return [one for one in here if one.runs or one is newest[one.stored.deployment]]
 
 
-def gateways_named(session: Session, facts: Mapping[str, Facts], name: str | None) -> list[DeployedRevision]:
-    """The endpoints of fleets that a command line means by this name; none without one."""
-    return [one for one in gateways_on(facts, session.names) if name and one.stored.answers_to(name)]
+def gateways_on(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
+    """The endpoints among them."""
+    return [one for one in companions_on(facts, nodes) if one.stored.is_gateway]
+
+
+def companions_named(session: Session, facts: Mapping[str, Facts], name: str | None) -> list[DeployedRevision]:
+    """The endpoints and pages of fleets that a command line means by this name; none without one."""
+    return [one for one in companions_on(facts, session.names) if name and one.stored.answers_to(name)]
 
 
 def shared_front(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> StoredMember | None:
@@ -39,7 +44,7 @@ def shared_front(session: Session, facts: Mapping[str, Facts], revision: Deploye
 
 def on_demand(facts: Mapping[str, Facts]) -> dict[str, Mapping[str, Any]]:
     """What an endpoint on these nodes knows of the deployments that it starts when somebody asks for them."""
-    found = [(facts[node].state, one.stored) for one in deployed_gateways(facts) for node, _ in one.parts]
+    found = [(facts[node].state, one.stored) for one in deployed_companions(facts) for node, _ in one.parts]
     texts = (it.on_demand.get((folder(one), CONFIG), "") for it, one in found if isinstance(it, Left))
     return {name: about for text in texts for name, about in written(text).items()}
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from sparkops.core.facts import HOW_IT_RUNS, WHAT_RUNS, Facts, known, parse
 from sparkops.core.plan import NodeLost
-from sparkops.core.situation import deployed, gateways
+from sparkops.core.situation import companions, deployed
 from sparkops.core.watch.alerts import AWAY
 from sparkops.core.watch.deployment import all_to_ask
 from sparkops.core.watch.frame import WatchFrame, frame
@@ -132,7 +132,7 @@ class _Stream:
         facts = parse(session.send(node, asked, self._cancel).stdout)
         self._here = {one.id: one.state for one in facts.containers if one.ours}
         self._tell("facts", value=facts)
-        here = [stored for _, stored, one in (*deployed({node: facts}), *gateways({node: facts})) if one.runs]
+        here = [stored for _, stored, one in (*deployed({node: facts}), *companions({node: facts})) if one.runs]
         whole, one = session.behind_sudo(session.nodes[node]), session.nodes[node]
         sudo, cache = one.become == "sudo" and not whole, one.cache_dir or ""
         command = watch.watch(self._every, all_to_ask(here, node), sudo=sudo, become=whole, cache=cache)

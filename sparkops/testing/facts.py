@@ -162,7 +162,11 @@ def _ours(node: SimulatedNode) -> Probes:
     parts: Probes = {"folder": (0, state)}
     for path, text in sorted(node.files.items()):
         name = path.removeprefix(f"{state}/")
-        if name == "key" or name.startswith("keys/") or re.fullmatch("gateways/[^/]+/keys/[^/]+", name):
+        if (
+            name == "key"
+            or name.startswith("keys/")
+            or re.fullmatch("(gateways/[^/]+/keys/[^/]+|pages/[^/]+/key)", name)
+        ):
             parts[name] = (0, f"{hashlib.sha256(text.strip().encode()).hexdigest()}  -")
         elif door := re.fullmatch("(ondemand/[^/]+)/containers", name):
             parts[door[1]] = (0, text)

@@ -15,8 +15,14 @@ from sparkops.testing.node import SimulatedNode, said
 from sparkops.testing.store import GB, DockerRefused, normal
 
 BUILD_SECONDS, PULL_SECONDS = 600.0, 120.0
+OPEN_WEBUI = (
+    "ghcr.io/open-webui/open-webui:v0.11.4@sha256:9591b13f13843c7721c2b8eaf7382846c81b3ffe126526d1888d1fed50c6a33f"
+)
+PINNED = {called(one): one.partition("@")[2] for one in (DEFAULT, OPEN_WEBUI)}
+"""The real digests of images that programs and recipes name."""
+
 PUBLISHED = (
-    *("ghcr.io/berriai/litellm:main-stable", called(DEFAULT), "nvcr.io/nvidia/vllm:26.04-py3"),
+    *("ghcr.io/berriai/litellm:main-stable", *PINNED, "nvcr.io/nvidia/vllm:26.04-py3"),
     "vllm/vllm-openai:latest",
 )
 CLOSED = {"nvcr.io": "nvapi-lab"}
@@ -85,9 +91,7 @@ def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
 
 def digest(reference: str) -> str:
     """The registry's digest for this name."""
-    if reference == called(DEFAULT):
-        return DEFAULT.partition("@")[2]
-    return f"sha256:{hashlib.sha256(normal(reference).encode()).hexdigest()}"
+    return PINNED.get(reference) or f"sha256:{hashlib.sha256(normal(reference).encode()).hexdigest()}"
 
 
 def _pulled(node: SimulatedNode, folder: str, asked: str, tag: str, log: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from sparkops.core.plan import Command, Result, Script, Word
-from sparkops.core.revision import GATEWAY
+from sparkops.core.revision import GATEWAY, PAGE
 from sparkops.testing.engine import Engine, SimulatedContainer
 from sparkops.testing.hub import SimulatedHub, commit_of
 
@@ -168,7 +168,7 @@ class SimulatedNode:
         one = self.listening(port)
         if one is None or not one.up:
             return False
-        if _revision(one).get("kind") == GATEWAY:
+        if _revision(one).get("kind") in (GATEWAY, PAGE):
             return True
         if one.labels.get("sparkops.role") == "proxy":
             return any(self._routes(one, member) for member in _revision(one)["members"] if member["role"] != "proxy")
@@ -215,7 +215,10 @@ class SimulatedNode:
 
 
 def _listens(one: SimulatedContainer, port: int) -> bool:
-    """Whether it listens on this port; a Ray head's words also have Ray's port."""
+    """Whether it listens on this port; a Ray head's words also have Ray's port, and those of a page none."""
+    revision = _revision(one)
+    if revision.get("kind") == PAGE:
+        return bool(revision["members"][0]["port"] == port)
     return any(pair == ("--port", str(port)) for pair in zip(one.words, one.words[1:], strict=False))
 
 

@@ -14,6 +14,7 @@ _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
 _GATEWAY = re.compile(r"gateways/([^/]+)/(?:routes\.json|proxy\.yml)")
 _ENGINE_KEY = re.compile(r"gateways/([^/]+)/keys/([^/]+)")
 _PEOPLE = re.compile(r"people/([^/]+)/keys\.json")
+_PAGE_KEY = re.compile(r"pages/([^/]+)/key")
 _ON_DEMAND = re.compile(r"gateways/([^/]+)/ondemand/([^/]+)")
 _ADMITTED = re.compile(r"ondemand/([^/]+)")
 _ACT = re.compile(r"@ (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z (start|stop) ([\w.-]+)", re.ASCII)
@@ -95,8 +96,8 @@ class Left:
 
     `graphs_hung` are the IDs of images with which CUDA graphs hung; `gateways` are the routes of fleets' endpoints by
     the name of their folder, `gateway_keys` the digests of the keys there by folder and file, and `people` the
-    files of people's keys by endpoint. `on_demand` are the files for deployments on demand by folder and name, and
-    `admitted` what endpoints may do on this node, by endpoint.
+    files of people's keys by endpoint. `page_keys` are the digests of the keys of pages, by page. `on_demand` are the
+    files for deployments on demand by folder and name, and `admitted` what endpoints may do on this node, by endpoint.
     """
 
     orphans: tuple[Orphan, ...]
@@ -107,6 +108,7 @@ class Left:
     gateways: Mapping[str, str] = field(default_factory=dict)
     gateway_keys: Mapping[tuple[str, str], str] = field(default_factory=dict)
     people: Mapping[str, str] = field(default_factory=dict)
+    page_keys: Mapping[str, str] = field(default_factory=dict)
     on_demand: Mapping[tuple[str, str], str] = field(default_factory=dict)
     admitted: Mapping[str, "Admitted"] = field(default_factory=dict)
 
@@ -200,6 +202,7 @@ def left(text: str) -> Left:
         gateways={name: part.text for (name,), part in _named(_GATEWAY, found)},
         gateway_keys={(folder, name): part.text.split()[0] for (folder, name), part in _named(_ENGINE_KEY, found)},
         people={name: part.text for (name,), part in _named(_PEOPLE, found)},
+        page_keys={name: part.text.split()[0] for (name,), part in _named(_PAGE_KEY, found)},
         on_demand={(folder, name): part.text for (folder, name), part in _named(_ON_DEMAND, found)},
         admitted={name: admitted(part.text) for (name,), part in _named(_ADMITTED, found)},
     )

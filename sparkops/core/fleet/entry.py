@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkops.core.facts.reading import mapping
 from sparkops.core.fleet.ports import first_ports
+from sparkops.core.page import PageRecipe
 from sparkops.core.revision import Revision
 from sparkops.core.stored import Stored
 from sparkops.core.yaml_text import flow
@@ -53,6 +54,18 @@ def corrected(entry: WrittenEntry, stored: Stored, made: Revision) -> WrittenEnt
     if len(ports) == 1 and stored.places != tuple((one.name, one.role, one.port) for one in made.members):
         keys |= {"port": ports.pop()}
     return replace(entry, settings=settings, keys=keys)
+
+
+def page_entry(stored: Stored, recipe: PageRecipe | None) -> WrittenEntry:
+    """A page as an entry, with its port and the variables that its recipe does not give, if that is known."""
+    port = stored.members[0].port
+    if recipe is None:
+        return WrittenEntry(stored.deployment, stored.recipe, "solo", keys={"port": port})
+    told, has = recipe.program.variables, mapping(stored.data.get("env"))
+    names = sorted({*has, *recipe.given} - {told.port, told.endpoint})
+    settings = {f"env.{key}": has.get(key) for key in names if has.get(key) != recipe.given.get(key)}
+    keys = {} if recipe.port == port else {"port": port}
+    return WrittenEntry(stored.deployment, stored.recipe, "solo", settings, keys)
 
 
 def file_text(entries: Iterable[WrittenEntry], further: Mapping[str, Any]) -> str:

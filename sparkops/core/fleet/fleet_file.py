@@ -8,6 +8,7 @@ from typing import Literal
 from sparkops.core import schedule, schema, topology
 from sparkops.core.fleet.on_demand import OnDemand, OnDemandEntry, on_demand
 from sparkops.core.fleet.routes import LOADED, USUAL_PORT, gateway_name
+from sparkops.core.page import PageRecipe
 from sparkops.core.recipe import PORTS
 from sparkops.core.revision import deployment_name
 from sparkops.core.schedule import Schedule
@@ -104,8 +105,19 @@ class FleetDeployment:
 
 
 @dataclass(frozen=True)
+class WantedPage:
+    """A page for people, on the node of the endpoint. `where` is its place in the file, `env` its further variables."""
+
+    name: str
+    where: str
+    recipe: PageRecipe
+    port: int
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class WantedFleet:
-    """The deployments of one file, in its order.
+    """The deployments of one file, in its order; `pages` are those whose recipe has no model.
 
     `name` tells fleets on the same nodes apart; by default it is that of the file. Without an `endpoint`, each
     deployment has only its own address. Without `on_demand`, all serve at once. `caches` is when each node drops its
@@ -118,6 +130,7 @@ class WantedFleet:
     endpoint: WantedEndpoint | None = None
     on_demand: OnDemand | None = None
     caches: Schedule | None = None
+    pages: tuple[WantedPage, ...] = ()
 
 
 def read(document: Located) -> WantedFleet:

@@ -3,7 +3,7 @@
 import datetime
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sparkops.core.facts.reading import mapping
@@ -65,6 +65,25 @@ def read(text: str) -> People:
         return People(keys, _number(found.get("serial")) or 0)
     except (AttributeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"it is no list of keys: {error!r}") from error
+
+
+def with_pages(text: str, wanted: Mapping[str, str], gone: Mapping[str, str], today: str, now: int) -> str:
+    """The text with the keys of pages: `wanted` and `gone` are their digests by name. Limits that one has stay.
+
+    The same text if nothing changes; raises ValueError if it cannot be read.
+    """
+    if not (wanted or gone):
+        return text
+    people = read(text)
+    for name, digest in wanted.items():
+        known = people.keys.get(name)
+        if known is None or known.digest != digest:
+            new = replace(known, digest=digest, added=today) if known else PersonKey(digest, today)
+            people = people.having(name, new, now)
+    for name, digest in gone.items():
+        if name in people.keys and people.keys[name].digest == digest:
+            people = people.without(name, now)
+    return text if people == read(text) else written(people)
 
 
 def newest(texts: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from sparkops.core.enginelog import BootPhase
 from sparkops.core.facts import known
 from sparkops.core.facts.containers import GAVE_UP
 from sparkops.core.stored import Stored, StoredMember
+from sparkops.core.topology import WITHOUT_MODEL
 from sparkops.core.watch.engine import KV_USE, Engine
 from sparkops.core.watch.frame import Seen
 from sparkops.core.watch.node import WatchedNode
@@ -80,7 +81,7 @@ class WatchedDeployment:
     @property
     def engines(self) -> Sequence[Rank]:
         """Those with an API of their own that serve the model."""
-        return [rank for rank in self.ranks if rank.member.role != "proxy" and rank.member.port is not None]
+        return [rank for rank in self.ranks if rank.member.role not in WITHOUT_MODEL and rank.member.port is not None]
 
     @property
     def apis(self) -> Sequence[Rank]:
@@ -142,7 +143,7 @@ def to_ask(stored: Stored, node: str) -> Iterator[tuple[str, str, str]]:
     for member in stored.members:
         front = stored.front_of(member)
         if member.name == node and front is not None:
-            own = member.port is not None and member.role != "proxy"
+            own = member.port is not None and member.role not in WITHOUT_MODEL
             yield stored.container(member), health_url(front), f"{api_url(member)}/metrics" if own else "-"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkops.core.facts import GpuLoad, known
+from sparkops.core.topology import WITHOUT_MODEL
 from sparkops.core.watch.frame import WatchFrame
 from sparkops.core.watch.pace import Pace
 
@@ -16,7 +17,7 @@ SHORTEST = 30.0
 LEAST = {"written": 100.0, "done": 1.0}
 """Of what there must be so much: an engine that does nearly nothing shows what a GPU takes that waits."""
 
-NO_ENGINE = ("proxy", "gateway")
+NO_ENGINE = (*WITHOUT_MODEL, "gateway")
 """Roles that use no GPU."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkops.core import needs
 from sparkops.core.effective import Effective
-from sparkops.core.endpoints import api_url
+from sparkops.core.endpoints import api_url, base_url
 from sparkops.core.findings import Finding
 from sparkops.core.impact import impact as of_clients
 from sparkops.core.plan import Plan, described
@@ -158,7 +158,7 @@ def settings(effective: Effective) -> list[dict[str, Any]]:
 def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
     """Return the OpenAI base URL of each front."""
     about = {"deployment": revision.deployment, "model": revision.served}
-    return [{"url": f"{api_url(front)}/v1", "node": front.name, **about} for front in revision.fronts]
+    return [{"url": base_url(revision, front), "node": front.name, **about} for front in revision.fronts]
 
 
 def rule(finding: Finding) -> dict[str, Any]:

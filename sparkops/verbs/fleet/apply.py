@@ -1,6 +1,6 @@
 """`diff` and `apply`: what differs between the nodes and a fleet's file, and one plan that makes it so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sparkops.core.fleet.fleet_file import WantedFleet
@@ -11,7 +11,7 @@ from sparkops.core.schedule import Schedule
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.files import deployments, fleets
 from sparkops.phases.cache import WantedSchedule, compile_schedule
-from sparkops.phases.fleet import arrivals
+from sparkops.phases.fleet import Endpoint, arrivals
 from sparkops.phases.gateway import texts
 from sparkops.phases.prepare import secret_of
 from sparkops.phases.switches import PRIVATE, PUBLIC
@@ -26,12 +26,14 @@ from sparkops.session.session import Session
 from sparkops.verbs.cache.schedule import CRON_HINT
 from sparkops.verbs.deploy import provision
 from sparkops.verbs.deploy.confirm import doubts
+from sparkops.verbs.fleet.companions import get_image
 from sparkops.verbs.fleet.decide import Decided, decide
 from sparkops.verbs.fleet.document import changes
 from sparkops.verbs.fleet.drafts import drafts_of
-from sparkops.verbs.fleet.gateway import get_image
+from sparkops.verbs.fleet.gateway import image_of
 from sparkops.verbs.fleet.keys import secrets_of
 from sparkops.verbs.fleet.options import FleetOptions
+from sparkops.verbs.fleet.pages import new_keys
 from sparkops.verbs.fleet.parts import FleetPart
 
 SHORT = 8
@@ -48,7 +50,7 @@ def diff(options: FleetOptions, report: Report) -> Answer:
         session.warn_cut_off(session.cut_off)
         read = [node.name for node in session.there]
         _tell_of_endpoint(fleet, decided, session)
-        document = {"file": fleet.source, "fleet": fleet.name, "nodes": read, **changes(decided, fleet.name)}
+        document = {"file": fleet.source, "fleet": fleet.name, "nodes": read, **changes(decided, fleet)}
         differs = Refused(f"the nodes differ from {fleet.source}")
         return session.answer(document, differs if options.exit_code and document["changed"] else None)
 
@@ -68,7 +70,7 @@ def apply(options: FleetOptions, report: Report) -> Answer:
         if options.setup:
             first = decide(fleet, drafts, session, chosen, setup=True)
             got = [text for part in first.parts for text in provision.get(part.draft, session, options.access)]
-            got += get_image(first.endpoint, session)
+            got += _get_images(fleet, first.endpoint, session)
         session.lock(session.names)
         decided = decide(fleet, drafts, session, chosen)
         while session.lock(step.node for step in decided.plan.whole.steps):
@@ -79,7 +81,7 @@ def apply(options: FleetOptions, report: Report) -> Answer:
             text = f"the plan's id is {plan.id}, not {options.expect}"
             raise Refused(text, hint="read the new plan: `sparkops diff` with the same file")
         _tell_of_endpoint(fleet, decided, session)
-        document = changes(decided, fleet.name)
+        document = changes(decided, fleet)
         error = _carry_out(decided, session)
         warnings = [text for part in decided.parts for text in _doubts(part, session)]
         for warning in warnings:
@@ -88,6 +90,14 @@ def apply(options: FleetOptions, report: Report) -> Answer:
             error = _schedule(fleet.caches, decided.caches, session)
         about = {"file": fleet.source, "fleet": fleet.name, "commit": commit or None}
         return Answer({**about, **document, "setup": got, "warnings": warnings}, error=error)
+
+
+def _get_images(fleet: WantedFleet, endpoint: Endpoint, session: Session) -> Iterator[str]:
+    """Get the images of the endpoint and of its pages."""
+    if one := endpoint.wanted:
+        yield from get_image(one, image_of(session.nodes[one.member.name]), session)
+    for asked_for, page in zip(fleet.pages, endpoint.pages, strict=False):  # none while the endpoint's node is away
+        yield from get_image(page, asked_for.recipe.container, session)
 
 
 def _schedule(schedule: Schedule, nodes: Sequence[str], session: Session) -> SparkopsError | None:
@@ -145,6 +155,8 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
     session.secrets |= secrets_of(
         decided.parts, decided.plan.whole, routes, session, front.missing_keys if front else ()
     )
+    if front:
+        session.secrets |= new_keys(decided.endpoint.pages, front.people)
     if front and front.switches and front.switches.public(front.facts) is None:
         public, session.secrets[PRIVATE.name] = new_pair()
         session.secrets[PUBLIC.name] = public.strip()
@@ -156,14 +168,16 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
         deployments.add(session.inventory.source, [one.name for one in part.situation.revision.members], part.name)
     for one in decided.ends:
         session.about(one.stored.deployment, replaces=[one.stored.hash])
-    gateways = {one.stored.deployment for one in decided.endpoint.ends}
-    gateways |= {front.revision.deployment} if front else set()
-    for name in gateways if decided.endpoint.changes else ():
-        session.about(name, replaces=[one.stored.hash for one in decided.endpoint.ends])
+    for name, replaced in decided.endpoint.changing.items():
+        session.about(name, replaces=replaced)
     began = session.fleet.now()
     execute(decided.plan.change, session)
     seconds = session.fleet.now() - began if len(changing) == 1 else None  # else others loaded meanwhile
-    names = (*(part.name for part in decided.parts), *(one.stored.deployment for one in decided.ends), *gateways)
+    names = (
+        *(part.name for part in decided.parts),
+        *(one.stored.deployment for one in decided.ends),
+        *decided.endpoint.names,
+    )
     session.settled = tuple(dict.fromkeys(names))
     beyond: dict[Load, int] = {}
     try:

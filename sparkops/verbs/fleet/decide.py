@@ -16,7 +16,7 @@ from sparkops.session.open import Selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.schedule import is_set
 from sparkops.verbs.fleet.drafts import FleetDraft
-from sparkops.verbs.fleet.gateway import endpoint_of, image_of, node_of
+from sparkops.verbs.fleet.gateway import endpoint_of, image_of, node_of, taken_ports
 from sparkops.verbs.fleet.gateway_problems import refuse
 from sparkops.verbs.fleet.judge import judged
 from sparkops.verbs.fleet.keys import with_common_keys
@@ -50,19 +50,19 @@ def decide(
     With `setup`, images and models may be missing.
     """
     front = node_of(fleet.endpoint, session) if fleet.endpoint else None
-    images = [called(image_of(front))] if front else []
+    own = [image_of(front), *(one.recipe.container for one in fleet.pages)] if front else []
+    images = list(map(called, own))
     observed = observe_fleet(drafts, session, fleet.name, images=images)
     if error := no_place(observed):
         raise session.lost.error or error  # a node that is away explains it
-    taken = (front.name, fleet.endpoint.port) if front and fleet.endpoint else None
+    taken = taken_ports(fleet, front)
     parts = parts_of(observed, session, chosen, taken)
     parts = with_common_keys(parts, observed.keys, session, one_address=front is not None)
     ends, strays = _others(observed, parts, fleet.name)
     ours_to_change(one.stored for one in ends)
     parts = judged(_together(parts, ends, observed, fleet.name), taken, setup=setup)
     endpoint = endpoint_of(fleet, front, observed, parts, session)
-    if fleet.endpoint and endpoint.wanted:
-        refuse(fleet.endpoint, endpoint.wanted, parts, setup=setup)
+    refuse(fleet, endpoint, parts, setup=setup)
     situations = [one.situation for one in parts]
     order = in_rounds(situations, ends)
     addresses = {node.name: node.address for node in session.inventory.nodes}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from sparkops.core.fleet.fleet_file import WantedFleet
 from sparkops.core.impact import for_clients, impact
 from sparkops.core.revision_changes import in_words
 from sparkops.core.stored import Stored
@@ -14,21 +15,24 @@ from sparkops.verbs.deploy.provision import lacking
 from sparkops.verbs.fleet.decide import Decided
 from sparkops.verbs.fleet.gateway import endpoint_document
 from sparkops.verbs.fleet.observe import started_by
+from sparkops.verbs.fleet.pages import page_documents
 from sparkops.verbs.fleet.parts import FleetPart
 
 
-def changes(decided: Decided, fleet: str) -> dict[str, Any]:
+def changes(decided: Decided, fleet: WantedFleet) -> dict[str, Any]:
     """The difference between the nodes and the file, as `diff` and `apply` tell it."""
-    deployments = [_deployment(part, decided, fleet) for part in decided.parts]
+    deployments = [_deployment(part, decided, fleet.name) for part in decided.parts]
     endpoint = endpoint_document(decided.endpoint)
-    gets = any(one["gets"] for one in (*deployments, *filter(None, [endpoint])))
+    pages = list(page_documents(decided.endpoint.pages, fleet.pages))
+    gets = any(one["gets"] for one in (*deployments, *filter(None, [endpoint]), *pages))
     return {
         "id": None if gets else decided.plan.whole.id,
         "changed": decided.plan.whole.changes or gets or bool(decided.caches),
         "deployments": deployments,
-        "ends": [*(_ends(one, decided) for one in decided.ends), *_ending_gateways(decided)],
+        "ends": [*(_ends(one, decided) for one in decided.ends), *_ending_companions(decided)],
         "strays": [_stray(one, decided) for one in decided.strays],
         "endpoint": endpoint,
+        "pages": pages,
         "caches": list(decided.caches),
     }
 
@@ -99,11 +103,14 @@ def _ends(one: DeployedRevision, decided: Decided) -> dict[str, Any]:
     return {**_other(one), "why": "moved" if moved else "not in the file"}
 
 
-def _ending_gateways(decided: Decided) -> Iterator[dict[str, Any]]:
-    """The endpoints that end; one whose successor takes its place is told of there."""
-    wanted = decided.endpoint.wanted
-    for one in (it for it in decided.endpoint.ends if it.runs and not (wanted and it in wanted.in_the_way)):
-        yield {**_other(one), "why": "moved" if wanted else "not in the file"}
+def _ending_companions(decided: Decided) -> Iterator[dict[str, Any]]:
+    """The endpoints and pages that end; one whose successor takes its place is told of there."""
+    found = decided.endpoint
+    wanted = (*filter(None, [found.wanted]), *found.pages)
+    names = {it.revision.deployment for it in wanted}
+    for one in (it for it in (*found.ends, *found.page_ends) if it.runs):
+        if not any(one in it.in_the_way for it in wanted):
+            yield {**_other(one), "why": "moved" if one.stored.deployment in names else "not in the file"}
 
 
 def _stray(one: DeployedRevision, decided: Decided) -> dict[str, Any]:

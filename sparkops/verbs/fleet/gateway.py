@@ -5,32 +5,29 @@ from dataclasses import replace
 from typing import Any
 
 from sparkops.core import proxy_image
-from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
 from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
 from sparkops.core.fleet.people import newest
+from sparkops.core.fleet.ports import Place
 from sparkops.core.fleet.routes import gateway
 from sparkops.core.fleet.written_routes import changed_routes, folder
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Result
-from sparkops.core.revision import RevisionImage
 from sparkops.errors import UsageError
-from sparkops.node_commands import scripts
 from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
-from sparkops.phases.parts import DeployedRevision, deployed_gateways, question
+from sparkops.phases.parts import DeployedRevision, deployed_companions
 from sparkops.phases.switches import let_in, shut
 from sparkops.remote.frame import script_text
 from sparkops.session.api_key import digest
 from sparkops.session.find_deployment import ours_to_change
 from sparkops.session.find_gateway import people_on
 from sparkops.session.session import Session
+from sparkops.verbs.fleet.companions import action, asked, gets, made_image, was
 from sparkops.verbs.fleet.observe import Observed, started_by
 from sparkops.verbs.fleet.on_demand import switches_of
+from sparkops.verbs.fleet.pages import pages_of, with_keys
 from sparkops.verbs.fleet.parts import FleetPart
-from sparkops.verbs.image.distribute import ensure_everywhere
-from sparkops.verbs.image.pull import ensure_pulled, references
 
 SHORT = 12
 """Digits of the digest that stands for the program in a revision, so that another program replaces the container."""
@@ -46,6 +43,19 @@ def node_of(wanted: WantedEndpoint, session: Session) -> Node | None:
     return next((one for one in session.there if one == known[0]), None)
 
 
+def taken_ports(fleet: WantedFleet, node: Node | None) -> dict[Place, str]:
+    """The ports of the endpoint and of the pages on its node, with who needs them; raises UsageError for one twice."""
+    if node is None or fleet.endpoint is None:
+        return {}
+    taken: dict[Place, str] = {(node.name, fleet.endpoint.port): "the endpoint"}
+    for page in fleet.pages:
+        other = taken.setdefault((node.name, page.port), page.name)
+        if other != page.name:
+            told = f"needs port {page.port} of {node.name}, which {other} has"
+            raise UsageError(f"{page.where}: {page.name}: {told}", hint="choose another port for it: port: 3001")
+    return taken
+
+
 def image_of(node: Node) -> str:
     """The proxy's image for this node, with its digest."""
     return node.proxy_image or proxy_image.DEFAULT
@@ -55,32 +65,35 @@ def endpoint_of(
     fleet: WantedFleet, node: Node | None, observed: Observed, parts: Sequence[FleetPart], session: Session
 ) -> Endpoint:
     """What the file wants of the endpoint, and what of it ends; nothing while its node is away."""
-    ours = [one for one in deployed_gateways(observed.facts) if started_by(one, fleet.name)]
-    there = [one for one in ours if all(name in session.names for name in one.nodes)]
-    ours_to_change(one.stored for one in there)
+    ours = [one for one in deployed_companions(observed.facts) if started_by(one, fleet.name)]
+    here = [one for one in ours if all(name in session.names for name in one.nodes)]
+    ours_to_change(one.stored for one in here)
+    there, old_pages = ([one for one in here if one.stored.is_gateway is it] for it in (True, False))
     if fleet.endpoint is None:
-        return Endpoint(None, tuple(there))
+        return Endpoint(None, tuple(there), page_ends=tuple(old_pages))
     if node is None or node.name not in observed.facts:
         return Endpoint()
-    facts, reference = observed.facts, proxy_image.called(image_of(node))
-    image = facts[node.name].image(reference)
-    made = RevisionImage(reference, image.fingerprint if image else "")
+    facts, made = observed.facts, made_image(image_of(node), observed.facts[node.name])
     program, starts = digest(script_text("gateway"))[:SHORT], fleet.on_demand is not None
     revision = gateway(fleet.name, node, fleet.endpoint.port, made, program, starts=starts)
     others = tuple(one for one in there if one.stored.hash != revision.hash)
     keys = {part.name: part.situation.key_digest for part in parts}
+    choices = parts[0].situation.choices
+    pages, page_ends = pages_of(fleet.pages, api_url(revision.members[0]), node, old_pages, observed, choices, session)
+    people = _people(revision.deployment, node.name, others, facts)
     one = Gateway(
-        revision,
-        facts[node.name],
-        parts[0].situation.choices,
-        {part.name: (part.situation.revision, keys[part.name]) for part in parts},
+        revision=revision,
+        facts=facts[node.name],
+        choices=choices,
+        wanted={part.name: (part.situation.revision, keys[part.name]) for part in parts},
         # no digest where another user deployed it: that must not read as "needs no key"
-        {name: (observed.before[name].stored, had or keys.get(name, "")) for name, had in observed.keys.items()},
-        fleet.endpoint.names,
-        others,
-        _people(revision.deployment, node.name, others, facts),
+        now={name: (observed.before[name].stored, had or keys.get(name, "")) for name, had in observed.keys.items()},
+        names=fleet.endpoint.names,
+        others=others,
+        people=with_keys(people, pages, page_ends, facts, session),
     )
-    return Endpoint(_switched(_asked(one, session), fleet, node, observed, parts, session), others)
+    switched = _switched(asked(one, session), fleet, node, observed, parts, session)
+    return Endpoint(switched, others, pages, page_ends)
 
 
 def _switched(
@@ -107,45 +120,18 @@ def _people(name: str, node: str, others: Sequence[DeployedRevision], facts: Map
     return newest(near or filter(None, found.values()))
 
 
-def _asked(one: Gateway, session: Session) -> Gateway:
-    """It is replaced if it hangs; one that does not listen yet may be starting."""
-    if not one.runs:
-        return one
-    front = one.stored.fronts[0]
-    asked = scripts.serving(question({one.member.name: one.facts}, one.stored, front), REPLACE_SECONDS)
-    (told,) = session.ask({one.member.name: asked}).values()
-    return replace(one, hangs=isinstance(told, Result) and serving_probe(told.stdout).health == "silent")
-
-
-def get_image(endpoint: Endpoint, session: Session) -> list[str]:
-    """Get the endpoint's image if its node lacks it; returns what was got, in words."""
-    one = endpoint.wanted
-    if one is None or one.runs:
-        return []
-    node, reference = one.member.name, one.revision.image.reference
-    having = [name for name, known in session.facts(images=[reference]).items() if known.image(reference)]
-    if node in having:
-        return []
-    if having:
-        ensure_everywhere(session, reference, [having[0], node])
-        return [f"copied {reference} to {node}"]
-    ensure_pulled(session, *references(image_of(session.nodes[node])), node)
-    return [f"pulled {reference} on {node}"]
-
-
 def endpoint_document(endpoint: Endpoint) -> dict[str, Any] | None:
     """What happens to the endpoint: its `action` is none, new, start, move, replace, or routes; None without one."""
     one = endpoint.wanted
     if one is None:
         return None
-    reference, has_image = one.revision.image.reference, one.facts.image(one.revision.image.reference)
     return {
         "name": one.revision.deployment,
         "node": one.member.name,
         "url": f"{api_url(one.member)}/v1",
-        "action": _action(one),
-        "was": next((f"{api_url(front)}/v1" for it in one.others if it.runs for front in it.stored.fronts), None),
-        "gets": [] if one.runs or has_image else [f"get {reference} for {one.member.name}"],
+        "action": action(one, settled=one.routed, otherwise="routes"),
+        "was": next((f"{url}/v1" for url in was(one)), None),
+        "gets": gets(one),
         "why": list(changed_routes(_text(one), one.config())),
         "models": [
             {"name": it.name, "deployments": list(dict.fromkeys(server.deployment for server in it.servers))}
@@ -159,15 +145,3 @@ def _text(one: Gateway) -> str:
     states = ((it, one.facts.state) for it in one.others if it.runs)
     earlier = [state.gateways.get(folder(it.stored), "") for it, state in states if isinstance(state, Left)]
     return (one.before or "") if one.runs else next(iter(earlier), "")
-
-
-def _action(one: Gateway) -> str:
-    if one.routed:
-        return "none"
-    if one.runs:
-        return "routes"
-    if one.existing is not None:
-        return "replace" if one.replaces else "start"
-    if any(it.runs for it in one.in_the_way):
-        return "replace"
-    return "move" if any(it.runs for it in one.others) else "new"

@@ -1,27 +1,69 @@
-"""What is in the way of a fleet's endpoint."""
+"""What is in the way of a fleet's endpoint and pages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sparkops.core import proxy_image
-from sparkops.core.facts import Unread
-from sparkops.core.fleet.fleet_file import WantedEndpoint
+from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
 from sparkops.core.fleet.people import read
 from sparkops.core.fleet.routes import LOADED
 from sparkops.errors import Refused
+from sparkops.phases.companion import Companion
+from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
+from sparkops.phases.pages import Page
+from sparkops.verbs.fleet.companions import Problem, image_problems, port_problems
 from sparkops.verbs.fleet.parts import FleetPart
 
-Problem = tuple[str, str]
-"""What is wrong, and what to do."""
+
+def refuse(fleet: WantedFleet, endpoint: Endpoint, parts: Sequence[FleetPart], *, setup: bool) -> None:
+    """Raise one Refused for all that is in the way; with `setup`, images may be missing."""
+    wanted, one = fleet.endpoint, endpoint.wanted
+    if wanted is None or one is None:
+        return
+    told = [(f"{wanted.where}: endpoint", it) for it in _endpoint(wanted, one, endpoint.pages, parts, setup=setup)]
+    for asked_for, page in zip(fleet.pages, endpoint.pages, strict=True):
+        where = f"{asked_for.where}: {asked_for.name}"
+        told += [(where, it) for it in _page(page, one, setup=setup)]
+    if told:
+        text = "\n".join(f"{where}: {problem}" for where, (problem, _) in told)
+        raise Refused(text, hint="\n".join(dict.fromkeys(hint for _, (_, hint) in told)))
 
 
-def refuse(wanted: WantedEndpoint, one: Gateway, parts: Sequence[FleetPart], *, setup: bool) -> None:
-    """Raise one Refused for all that is in the way; with `setup`, the image may be missing."""
-    problems = [*_names(wanted, parts), *_port(one)]
-    problems += [] if one.runs else [*_image(one, setup=setup), *_people(one)]
-    if problems:
-        told = "\n".join(f"{wanted.where}: endpoint: {text}" for text, _ in problems)
-        raise Refused(told, hint="\n".join(dict.fromkeys(hint for _, hint in problems)))
+def _endpoint(
+    wanted: WantedEndpoint, one: Gateway, pages: Sequence[Page], parts: Sequence[FleetPart], *, setup: bool
+) -> Iterator[Problem]:
+    yield from _names(wanted, parts)
+    yield from port_problems(one, _still_there(one, one), "choose another port for the endpoint: port: 4001")
+    if not one.runs:
+        yield from image_problems(one, setup=setup)
+        found = one.facts.image(one.revision.image.reference)
+        if found and (text := proxy_image.problem(one.revision.image.reference, found.labels)):
+            yield text, "set `proxy_image` in the inventory to another version"
+    if pages or not one.runs:
+        yield from _people(one)
+
+
+def _page(page: Page, one: Gateway, *, setup: bool) -> Iterator[Problem]:
+    name = page.revision.deployment
+    yield from port_problems(page, _still_there(page, one), "choose another port for it: port: 3001")
+    yield from image_problems(page, setup=setup)
+    if page.key_digest is None and not page.others and one.people_before and name in _persons(one.people_before):
+        cure = f"call the page differently, or end that key: `sparkops gateway key revoke {name}`"
+        yield f"somebody's API key at the endpoint is called {name}", cure
+
+
+def _persons(text: str) -> Collection[str]:
+    try:
+        return read(text).keys
+    except ValueError:
+        return ()
+
+
+def _still_there(one: Companion, gateway: Gateway) -> list[str]:
+    """The deployments that have its port when it starts, and move away from it afterwards."""
+    place = (one.member.name, one.member.port)
+    found = gateway.now.items()
+    return [name for name, (it, _) in found if place in [(member.name, member.port) for member in it.members]]
 
 
 def _names(wanted: WantedEndpoint, parts: Sequence[FleetPart]) -> Iterator[Problem]:
@@ -44,24 +86,6 @@ def _names(wanted: WantedEndpoint, parts: Sequence[FleetPart]) -> Iterator[Probl
             yield f"{name} is for a chat model that is loaded, and no deployment has one", "leave it out"
 
 
-def _port(one: Gateway) -> Iterator[Problem]:
-    """What else listens on its port; `judge` knows those of the fleet."""
-    node, port = one.member.name, one.member.port
-    cure = "choose another port for the endpoint: port: 4001"
-    listening = one.facts.listeners
-    if one.runs or isinstance(listening, Unread):
-        return
-    running = [other for other in one.in_the_way if other.runs]
-    ours = {it.port for other in running for it in other.stored.members} | ({port} if one.existing else set())
-    for name, (stored, _) in one.now.items():
-        if (node, port) in [(member.name, member.port) for member in stored.members]:
-            yield f"{name} has port {port} of {node}, and still needs it when the endpoint starts", cure
-            return
-    if found := next((it for it in listening if it.port == port and port not in ours), None):
-        holder = f"{found.process} (pid {found.pid})" if found.process else "another process"
-        yield f"{holder} uses port {port} of {node}", cure
-
-
 def _people(one: Gateway) -> Iterator[Problem]:
     """Keys that the endpoint would no longer know once it starts anew."""
     try:
@@ -70,12 +94,3 @@ def _people(one: Gateway) -> Iterator[Problem]:
         told = f"people/{one.revision.deployment}/keys.json cannot be read: {error}"
         cure = "put a good version of the file back, or remove it: then nobody has a key"
         yield f"{told}; with it, the endpoint would know nobody's key", cure
-
-
-def _image(one: Gateway, *, setup: bool) -> Iterator[Problem]:
-    reference, node = one.revision.image.reference, one.member.name
-    found = one.facts.image(reference)
-    if found is None and not setup:
-        yield f"{node} lacks the image {reference}", "get it: `sparkops apply --setup`"
-    elif found and (text := proxy_image.problem(reference, found.labels)):
-        yield text, "set `proxy_image` in the inventory to another version"

@@ -1,6 +1,6 @@
 """What rules and checks say of the deployments of a fleet that change, and what these need of each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.checks.check import Here
@@ -13,10 +13,10 @@ from sparkops.verbs.fleet.drafts import named
 from sparkops.verbs.fleet.parts import FleetPart
 
 
-def judged(parts: Sequence[FleetPart], taken: Place | None, *, setup: bool) -> list[FleetPart]:
+def judged(parts: Sequence[FleetPart], taken: Mapping[Place, str], *, setup: bool) -> list[FleetPart]:
     """The parts with their findings; raises one Refused for all that is refused. With `setup`, models may be missing.
 
-    `taken` are the node and the port of the fleet's endpoint.
+    `taken` are the ports of the fleet's endpoint and pages, with who needs them.
 
     What does not change is not judged, so that its node cannot hold up others.
     """
@@ -38,9 +38,9 @@ def judged(parts: Sequence[FleetPart], taken: Place | None, *, setup: bool) -> l
     return found
 
 
-def _same_ports(parts: Sequence[FleetPart], taken: Place | None) -> Iterator[Refused]:
+def _same_ports(parts: Sequence[FleetPart], taken: Mapping[Place, str]) -> Iterator[Refused]:
     """What two deployments need on one node, such as the port of Ray, if both have their head there."""
-    owners = {taken: "the endpoint"} if taken else dict[Place, str]()
+    owners = {**taken}
     for part in parts:
         s = part.situation
         for node in dict.fromkeys(place.node for place in s.placement.places):

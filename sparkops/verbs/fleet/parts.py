@@ -44,11 +44,13 @@ class FleetPart:
         return frozenset(member.name for member in self.situation.revision.members)
 
 
-def parts_of(observed: Observed, session: Session, chosen: Selected, taken: Place | None = None) -> list[FleetPart]:
-    """The deployments in the order of the file. `taken` is the node and port of the fleet's endpoint."""
+def parts_of(
+    observed: Observed, session: Session, chosen: Selected, taken: Mapping[Place, str] | None = None
+) -> list[FleetPart]:
+    """The deployments in the order of the file. `taken` are the ports of the fleet's endpoint and pages."""
     copies = {one.wanted.name: _ordered(one.wanted.name, observed) for one in observed.drafts}
     held: dict[str, Iterable[Listening]] = {one.title: one.stored.places for one in observed.strangers}
-    held[GATEWAY] = [(taken[0], "proxy", taken[1])] if taken else ()
+    held[GATEWAY] = [(node, "proxy", port) for node, port in taken or ()]
     for name, before in observed.before.items():
         if name in copies:
             held[name] = [one for one in before.stored.places if one[0] in copies[name]]

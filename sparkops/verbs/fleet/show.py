@@ -83,11 +83,22 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold(one['name'])}: ended on {', '.join(one['nodes'])} ({one['why']})"
     if (front := document.get("endpoint")) and front["action"] != "none":
         yield f"{ink.bold('endpoint')}: {ENDPOINT_DONE[front['action']]}"
+    for one in document.get("pages", ()):
+        if one["action"] != "none":
+            yield f"{ink.bold(one['name'])}: {ENDPOINT_DONE[one['action']]}"
     found = [one for deployment in document.get("deployments", ()) for one in deployment["endpoints"]]
     rows = [[one["deployment"], one["url"], one["model"], one["node"]] for one in found]
     if front:
         rows.append([front["name"], front["url"], ", ".join(one["name"] for one in front["models"]), front["node"]])
+    rows += [[one["name"], one["url"], "page for people", one["node"]] for one in document.get("pages", ())]
     yield from columns(rows, "  ")
+    for one in document.get("pages", ()):
+        if one["action"] == "new" and one["user"]:
+            yield f"First sign in at {one['url']} as {one['user']}; the password: `{how.again(_key_of(one))}`"
+
+
+def _key_of(page: Document) -> str:
+    return f"sparkops key --deployment {shlex.quote(page['name'])}"
 
 
 def _to_apply(document: Document, how: How) -> str:
@@ -108,6 +119,7 @@ def _changes(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold(one['name'])}: {_sentence(one)}"
         yield from (f"  {line}" for line in _details(one))
     yield from _endpoint(document, ink)
+    yield from _pages(document, ink)
     if document.get("caches"):
         yield f"page cache: the schedule of the file is set on {', '.join(document['caches'])}"
     for one in document.get("ends", ()):
@@ -130,6 +142,22 @@ def _endpoint(document: Document, ink: Ink) -> Iterator[str]:
         }
         yield f"{ink.bold('endpoint')}: {told[one['action']]}"
         yield from (f"  {line}" for line in (*one["gets"], *one["why"]))
+
+
+def _pages(document: Document, ink: Ink) -> Iterator[str]:
+    """What happens to the pages for people."""
+    for one in document.get("pages", ()):
+        told = {
+            "none": f"no change, at {one['url']}",
+            "new": f"new page at {one['url']}: {one['recipe']}",
+            "start": f"does not run; starts again at {one['url']}",
+            "replace": f"is replaced at {one['url']}; it is away for some seconds",
+            "move": f"moves from {one['was']} to {one['url']}",
+        }
+        yield f"{ink.bold(one['name'])}: {told[one['action']]}"
+        yield from (f"  {line}" for line in (*one["gets"], *one["why"]))
+        if one["left_behind"]:
+            yield f"  {ink.warn('warning:')} what people have in it stays behind, in the volume {one['left_behind']}"
 
 
 def _sentence(one: Document) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkops import rules
 from sparkops.core.facts import Facts
-from sparkops.core.fleet.entry import WrittenEntry, corrected, file_text
+from sparkops.core.fleet.entry import WrittenEntry, corrected, file_text, page_entry
 from sparkops.core.fleet.on_demand import as_in_a_fleet
 from sparkops.core.fleet.ports import first_ports
 from sparkops.core.fleet.routes import USUAL_PORT
@@ -20,13 +20,13 @@ from sparkops.core.revision import Revision
 from sparkops.core.revision_changes import in_words
 from sparkops.core.stored import Stored
 from sparkops.errors import Refused, SparkopsError
-from sparkops.files import fleets, own_files, recipes
+from sparkops.files import fleets, own_files, pages, recipes
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.find_deployment import current
-from sparkops.session.find_gateway import gateways_on, on_demand, routed_by
+from sparkops.session.find_gateway import companions_on, gateways_on, on_demand, routed_by
 from sparkops.session.open import Selected, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import drafted
@@ -59,6 +59,7 @@ def write(options: InitFleetOptions, report: Report) -> Answer:
         past = runs({name: known.history for name, known in facts.items()})
         writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen, asleep)
         written = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
+        written += [(page_entry(it, pages.page(it.recipe)), ()) for it in _pages(facts, session)]
         further = _further(path, found, facts, session)
         own_files.write(path, file_text((entry for entry, _ in written), further))
     differs = {entry.name: list(lines) for entry, lines in written if lines}
@@ -84,6 +85,12 @@ def _further(
     if asleep := on_demand(facts):
         further["on-demand"] = as_in_a_fleet(asleep, {one.stored.deployment for one in found})
     return further
+
+
+def _pages(facts: Mapping[str, Facts], session: Session) -> list[Stored]:
+    """The pages for people that run, each once."""
+    here = (one for one in companions_on(facts, session.names) if one.stored.is_page and one.runs)
+    return list({one.stored.deployment: one.stored for one in here}.values())
 
 
 def _places(one: DeployedRevision) -> tuple[list[str], str]:

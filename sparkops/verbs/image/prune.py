@@ -9,7 +9,7 @@ from sparkops.core.build import KNOWN, LABEL
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Step
 from sparkops.core.schema import did_you_mean
-from sparkops.core.situation import deployed, gateways
+from sparkops.core.situation import companions, deployed
 from sparkops.core.sizes import gb
 from sparkops.core.stored import Stored
 from sparkops.core.stored_images import StoredImage
@@ -93,7 +93,7 @@ def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
 def _needed(facts: Mapping[str, Facts]) -> dict[str, list[Stored]]:
     """By fingerprint of an image the deployments that serve with it or keep it for a rollback, on these nodes."""
     found: dict[str, list[Stored]] = {}
-    for _, stored, _ in (*deployed(facts), *gateways(facts)):
+    for _, stored, _ in (*deployed(facts), *companions(facts)):
         for image in (stored.data.get("image"), stored.data.get("proxy_image")):
             if isinstance(image, Mapping):
                 found.setdefault(str(image.get("fingerprint", "")), []).append(stored)

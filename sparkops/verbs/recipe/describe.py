@@ -9,16 +9,19 @@ from sparkops.core import memory_estimate, reference, shapes, topology
 from sparkops.core.effective import Effective, Overrides, command_line, effective
 from sparkops.core.memory_estimate import Estimate
 from sparkops.core.recipe import Recipe, Settings, written
-from sparkops.files import catalogues, recipes
+from sparkops.files import catalogues, pages, recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.recipe.list import about, settled, summary
 from sparkops.verbs.recipe.options import ShowOptions
+from sparkops.verbs.recipe.page import page_document
 
 
 def show(options: ShowOptions, report: Ending) -> Answer:
-    """Show a recipe under the named topology, else under the first that it allows."""
+    """Show a recipe under the named topology, else under the first that it allows; or a page, which has none."""
+    if page := pages.page(options.name):
+        return Answer({"page": page_document(page)})
     recipe = recipes.recipe(options.name)
     shape = shapes.shape(recipe, topology.parse(options.topology or shapes.usual(recipe)))
     settings, findings = settled(recipe, shape)

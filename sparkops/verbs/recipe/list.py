@@ -18,6 +18,7 @@ from sparkops.files import recipes as load
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.recipe.options import CatalogueOptions
+from sparkops.verbs.recipe.page import page_rows
 
 LIKELY_NODES = 2
 """The number of nodes to assume without an inventory."""
@@ -36,7 +37,8 @@ def recipes(options: CatalogueOptions, report: Ending) -> Answer:
     unread = [] if shown else sorted(set(catalogues.names()) - {one.name for one in every})
     warnings += [f"the catalogue {name} cannot be read: `sparkops recipe remove {name}`" for name in unread]
     known = {"catalogue": options.catalogue, "catalogues": [about(one) for one in every]}
-    return Answer({"recipes": listed, "nodes": nodes, "warnings": [*warnings, *trouble], **known})
+    pages = [] if shown else page_rows()
+    return Answer({"recipes": listed, "pages": pages, "nodes": nodes, "warnings": [*warnings, *trouble], **known})
 
 
 def search(options: CatalogueOptions, report: Ending) -> Answer:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sparkops.report.text import WIDTH, Document, How, Ink, clip, columns, continued, words, wrapped
+from sparkops.verbs.recipe.show_page import page
 
 
 def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -42,6 +43,9 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     used = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
     yield from (ink.dim(text) for fit, text in marks.items() if fit in used)
     yield from _warnings(document, ink)
+    if found := document.get("pages"):
+        yield ink.bold("pages for people, beside the endpoint of a fleet")
+        yield from columns([[one["name"], one["description"]] for one in found], "  ")
     yield from _catalogues(document, ink)
     yield ink.dim("`sparkops recipe show NAME [--topology T]` shows a recipe; `sparkops recipe search WORD` searches.")
 
@@ -87,7 +91,10 @@ def _within(folder: str, origin: str) -> str:
 
 
 def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """One recipe: settings, rules, command, memory, uses, published results."""
+    """One recipe: settings, rules, command, memory, uses, published results; or a page."""
+    if found := document.get("page"):
+        yield from page(found, ink)
+        return
     found = document.get("recipe", {})
     yield f"{ink.bold(str(found.get('name')))}  {found.get('model')}"
     yield f"  {_meant(document['author'])}"

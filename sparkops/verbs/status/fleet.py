@@ -50,7 +50,8 @@ def _unreadable(error: UsageError | Refused) -> Finding:
 
 
 def _differences(fleet: WantedFleet, here: Sequence[DeployedRevision], where: str) -> Iterator[Finding]:
-    wanted = [*(one.name for one in fleet.deployments), *([gateway_name(fleet.name)] if fleet.endpoint else [])]
+    wanted = [*(one.name for one in fleet.deployments), *(one.name for one in fleet.pages)]
+    wanted += [gateway_name(fleet.name)] if fleet.endpoint else []
     running = {one.stored.deployment: one for one in here if one.runs}
     for name in wanted:
         if name not in running:

@@ -9,6 +9,8 @@ from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Choices, reads_home_key
 from sparkops.errors import Refused, Unreachable
 from sparkops.files.playbooks import built_in
+from sparkops.node_commands import scripts
+from sparkops.phases.pages import key_folder
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.restart import Turn, compile_restart, rotation_turns
@@ -18,6 +20,7 @@ from sparkops.report.report import Report
 from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import find_deployment, front_of, lock_for, ours_to_change, to_restart
+from sparkops.session.find_gateway import companions_named
 from sparkops.session.fleet_of import tell_of_routes
 from sparkops.session.open import reached
 from sparkops.session.session import Session
@@ -38,6 +41,9 @@ def key(options: KeyOptions, report: Report) -> Answer:
 
 def _key(options: KeyOptions, session: Session) -> Answer:
     facts = session.containers() if options.rotate else session.what_runs()
+    for page in companions_named(session, facts, options.deployment) if not options.rotate else ():
+        if page.stored.is_page:
+            return Answer({"key": _page_key(session, facts, page)})
     revision = find_deployment(session, facts, options.deployment, "--deployment ")
     if revision.stored.without_key:
         raise Refused(
@@ -47,6 +53,14 @@ def _key(options: KeyOptions, session: Session) -> Answer:
     if not options.rotate:
         return Answer({"key": read_key(session, facts, revision)})
     return _rotate(session, facts, revision, options)
+
+
+def _page_key(session: Session, facts: Mapping[str, Facts], page: DeployedRevision) -> str:
+    """The key of a page for people, which is the first password there."""
+    name, node = page.stored.deployment, page.stored.members[0].name
+    session.require([node])
+    read = scripts.read_key(f"{key_folder(facts[node], name)}/key")
+    return session.one(node, read, f"read the key of {name}").strip()
 
 
 def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:

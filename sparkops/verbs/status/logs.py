@@ -12,7 +12,7 @@ from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.find_deployment import current, find_deployment, unknown_deployment
-from sparkops.session.find_gateway import gateways_named
+from sparkops.session.find_gateway import companions_named
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status.causes import seconds
@@ -35,7 +35,7 @@ def logs(options: LogsOptions, report: Report) -> Answer:
         else:
             running = [one for one in current(facts, session.names) if one.runs]
             one_of = options.deployment is not None or options.follow or len(running) < 2
-            fronts = gateways_named(session, facts, options.deployment)
+            fronts = companions_named(session, facts, options.deployment)
             shown = fronts or ([find_deployment(session, facts, options.deployment)] if one_of else running)
             if options.follow:
                 return follow(session, shown[0], options.tail)

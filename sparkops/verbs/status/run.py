@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparkops.core.condition import EXIT_CODES, ServingProbe
-from sparkops.core.endpoints import api_url
+from sparkops.core.endpoints import base_url
 from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun, stopped_before
@@ -17,7 +17,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
 from sparkops.session.find_deployment import again, called, current, go_back, name_or_hash, unknown_deployment
-from sparkops.session.find_gateway import gateways_on, on_demand, routed_by
+from sparkops.session.find_gateway import companions_on, on_demand, routed_by
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
@@ -55,7 +55,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
     chosen = selected(options.where, report, quiet=options.quiet)
     with opened(chosen, report) as session:
         facts = session.what_runs(*HOW_IT_RUNS)
-        here = [*current(facts, session.names), *gateways_on(facts, session.names)]
+        here = [*current(facts, session.names), *companions_on(facts, session.names)]
         shown = [one for one in here if one.stored.answers_to(options.deployment)]
         if options.deployment is not None and not shown:
             raise unknown_deployment(session, here, options.deployment)
@@ -195,7 +195,7 @@ def _deployment(
         "on_demand": wakes,
         "newer": stored.newer,
         "endpoints": [
-            {"url": f"{api_url(m)}/v1", "model": model, "node": m.name, "healthy": asked.serves}
+            {"url": base_url(stored, m), "model": model, "node": m.name, "healthy": asked.serves}
             for m, asked in zip(stored.fronts, one.fronts, strict=True)
         ],
         "nodes": [_node(one, at) for at in range(len(one.places))],

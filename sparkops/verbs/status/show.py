@@ -8,9 +8,12 @@ from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.core.facts import plain
 from sparkops.core.facts.probes import NOT_ASKED
 from sparkops.core.history import cut_off_text, under_way_text
-from sparkops.core.revision import GATEWAY
+from sparkops.core.revision import GATEWAY, PAGE
 from sparkops.report.text import WIDTH, Document, How, Ink, away, clip, clip_line, columns, words
 from sparkops.verbs.deploy.show import checked
+
+COMPANIONS = {GATEWAY: "one address for a fleet", PAGE: "a page for people"}
+"""What stands for recipe and topology of what a fleet has beside its deployments."""
 
 LONGEST_REASON = 200
 """Characters of a log on the terminal; `--json` has all."""
@@ -61,8 +64,8 @@ def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
 def _deployment(item: Document, ink: Ink, unknown: Collection[str]) -> Iterator[str]:
     state = _state(_word(item), ink)
     shape = f"{item.get('recipe')} as {item.get('topology')}, {str(item.get('hash') or '')[:8]}"
-    if item.get("topology") == GATEWAY:
-        shape = f"one address for a fleet, {str(item.get('hash') or '')[:8]}"
+    if what := COMPANIONS.get(str(item.get("topology"))):
+        shape = f"{what}, {str(item.get('hash') or '')[:8]}"
     yield f"{ink.bold(str(item['name']))}  {state}  {ink.dim(shape)}"
     yield from _why(item, ink, told=any(node["name"] in unknown for node in item.get("nodes", ())))
     if not item.get("api_key", True):

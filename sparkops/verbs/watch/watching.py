@@ -11,7 +11,7 @@ from sparkops.core.watch.picture import Picture, picture
 from sparkops.files import fleets
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session.find_deployment import current
-from sparkops.session.find_gateway import gateways_on
+from sparkops.session.find_gateway import companions_on
 from sparkops.session.session import Session
 from sparkops.session.streams import LogTail, Streams
 from sparkops.verbs.status import warnings
@@ -59,7 +59,7 @@ class Watching:
             self._written = written
             self._facts |= news.facts
             names = self._session.names
-            self._here = [*current(self._facts, names), *gateways_on(self._facts, names)]
+            self._here = [*current(self._facts, names), *companions_on(self._facts, names)]
             self._of_fleet = tuple(map(of_finding, drift(self._here)))
         for name, facts in news.facts.items():
             self._nodes[name] = self._nodes[name].with_facts(facts)
