@@ -48,6 +48,14 @@ def test_the_engine_gets_its_words_and_the_key_and_its_end_is_a_failed_start_wha
     assert started(node, "true")[0] == 1
 
 
+def test_a_page_gets_the_key_in_the_variables_that_it_reads(node: NodeShell) -> None:
+    (node.root / "run/sparkops").mkdir(parents=True)
+    (node.root / "run/sparkops/key").write_text("sk-a'b $c\n")
+    script = 'echo "$OPENAI_API_KEY|$PASSWORD"'
+    ended = node.run("entry", "page", "--keys", "OPENAI_API_KEY,PASSWORD", "--", "sh", "-c", script)
+    assert ended.stdout.splitlines()[0] == "sk-a'b $c|sk-a'b $c"
+
+
 def test_failed_starts_are_counted_for_each_boot_with_longer_waits(node: NodeShell) -> None:
     boot_id = node.root / "proc/sys/kernel/random/boot_id"
     boot_id.parent.mkdir(parents=True)
