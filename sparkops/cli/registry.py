@@ -91,12 +91,15 @@ VERBS = {
     "playbook show": Verb("play", "playbooks:show", "show:shown"),
     "playbook lint": Verb("play", "playbooks:lint", "show:linted"),
     "run": Verb("play", "adhoc:run", "show:run", OPERATE, "Run a command on every selected node."),
-    "gateway": Verb("gateway", GROUP, GROUP, OPERATE, "Give people keys for an endpoint, and show what they used."),
+    "gateway": Verb(
+        "gateway", GROUP, GROUP, OPERATE, "Give people keys for an endpoint, show what they used, and its log."
+    ),
     "gateway key": Verb("gateway", GROUP, GROUP),
     "gateway key add": Verb("gateway", "keys:add", "show:added"),
     "gateway key list": Verb("gateway", "keys:listed", "show:listed"),
     "gateway key rotate": Verb("gateway", "keys:rotate", "show:rotated"),
     "gateway key revoke": Verb("gateway", "keys:revoke", "show:revoked"),
+    "gateway logs": Verb("gateway", "logs:logs", "show:logged"),
     "gateway usage": Verb("gateway", "usage:usage", "show:used"),
     "cache": Verb("cache", GROUP, GROUP, OPERATE, "Drop page caches, now or on a schedule."),
     "cache drop": Verb("cache", "run:drop", "show:dropped"),

@@ -1,5 +1,6 @@
 """Pages for people, read from files: `recipes/pages` here, then the packaged ones; or by path."""
 
+import os
 from pathlib import Path
 
 from sparkops.core import page as core_page
@@ -22,9 +23,9 @@ def page_names() -> tuple[str, ...]:
 
 def _document(name: str) -> Located | None:
     if is_path(name):
-        return recipes.document(Path(name)) if Path(name).is_file() else None
+        return recipes.document(Path(name)) if os.path.isfile(name) else None
     files = (folder / f"{name}{suffix}" for folder in _folders() for suffix in YAML)
-    found = next((file for file in files if file.is_file()), None)
+    found = next(filter(os.path.isfile, files), None)
     label = f"recipes/{PAGES}/{found.name}" if found else ""
     return recipes.document(found, label) if found else None
 

@@ -92,7 +92,7 @@ class RecipeFolders:
 
     def _instead(self, name: str) -> str:
         """spark-vllm-docker has a recipe for each topology; here the topology is an option. A page has no model."""
-        if any((place / PAGES / f"{name}{end}").is_file() for place in (self.own, self.packaged) for end in YAML):
+        if any(os.path.isfile(place / PAGES / f"{name}{end}") for place in (self.own, self.packaged) for end in YAML):
             return ": it is a page for people, which only a fleet with an `endpoint` can have, in its file"
         names, split = self.names(), _WITH_TOPOLOGY.fullmatch(name)
         if split and split[1] in names:

@@ -48,6 +48,18 @@ seen() {
     end "$code" "$body"
 }
 
+# what people used today at the endpoints of fleets here
+usage() {
+    begin usage || return 0
+    text=$(
+        for path in "$HOME"/.local/state/sparkops/people/*/today.json; do
+            place=${path%/*}
+            [ ! -f "$path" ] || part "${place##*/}" 0 "$(head -c 262144 "$path")"
+        done
+    )
+    end 0 "$text"
+}
+
 jobs() {
     begin jobs || return 0
     text=$(

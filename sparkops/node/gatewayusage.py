@@ -32,7 +32,10 @@ SUMS = ("requests", "refused", "tokens_in", "tokens_out", "seconds")
 
 
 class Usage:
-    """`usage.json`: {date: {person: {model: sums}}}; nothing of what was asked or answered."""
+    """`usage.json`: {date: {person: {model: sums}}}; nothing of what was asked or answered.
+
+    `today.json` beside it has the last day alone, so that who looks again and again need not read all of them.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -63,6 +66,8 @@ class Usage:
         if self.changed:
             self.days = {date: self.days[date] for date in sorted(self.days)[-DAYS:]}
             write_whole(self.path, {"version": 1, "days": self.days})
+            last = max(self.days)
+            write_whole(f"{os.path.dirname(self.path)}/today.json", {"version": 1, "days": {last: self.days[last]}})
             self.changed = False
 
 

@@ -44,7 +44,7 @@ cache=${cache:-${HF_HOME:-$HOME/.cache/huggingface}}
 case $cache in '~') cache=$HOME ;; '~/'*) cache=$HOME/${cache#'~/'} ;; esac
 
 always=moment,busy,boot,meminfo,stall,carried,gpu-load,engines
-sometimes=clock,thermal,net,gpu-processes,seen,disk,schedule,drops,jobs
+sometimes=clock,thermal,net,gpu-processes,seen,disk,schedule,drops,jobs,usage
 
 frame() {
     now
@@ -64,6 +64,7 @@ frame() {
     schedule
     drops
     jobs
+    usage
     engines
     now
     printf '== end 0 %s 0\n\n' $(((t - began) * 10))

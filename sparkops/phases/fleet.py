@@ -13,7 +13,7 @@ from sparkops.phases import PHASES, companion, pages, parts, routing
 from sparkops.phases.gateway import Gateway
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
-from sparkops.phases.pages import Page
+from sparkops.phases.pages import FleetPage
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import API_KEY, secret_of
 from sparkops.phases.rounds import Round, Rounds, settled
@@ -45,7 +45,7 @@ class Endpoint:
 
     wanted: Gateway | None = None
     ends: tuple[DeployedRevision, ...] = ()
-    pages: tuple[Page, ...] = ()
+    pages: tuple[FleetPage, ...] = ()
     page_ends: tuple[DeployedRevision, ...] = ()
 
     @property

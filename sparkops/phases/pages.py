@@ -16,7 +16,7 @@ from sparkops.phases.steps import QUIETLY, step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page(Companion):
+class FleetPage(Companion):
     """A page that a fleet is to have. Its API key is one of those that the endpoint knows people by."""
 
     @property
@@ -44,7 +44,7 @@ def key_of(name: str) -> Secret:
     return Secret(f"page-key {name}")
 
 
-def start(pages: Iterable[Page], facts: Mapping[str, Facts]) -> Iterator[Step]:
+def start(pages: Iterable[FleetPage], facts: Mapping[str, Facts]) -> Iterator[Step]:
     """Start those that do not run, and wait until they answer."""
     for one in (it for it in pages if not it.runs):
         # two of them must not write into one volume, so all earlier ones on this node stop first
@@ -54,7 +54,7 @@ def start(pages: Iterable[Page], facts: Mapping[str, Facts]) -> Iterator[Step]:
         yield from load(one)
 
 
-def _key(one: Page) -> Iterator[Step]:
+def _key(one: FleetPage) -> Iterator[Step]:
     if one.key_digest is None:
         name, node = one.revision.deployment, one.member.name
         path = f"{key_folder(one.facts, name)}/key"
@@ -62,7 +62,7 @@ def _key(one: Page) -> Iterator[Step]:
         yield step(f"page-key.{node}.{name}", node, f"write the key of {name}", write, undo, QUIETLY)
 
 
-def end(pages: Sequence[Page], ends: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
+def end(pages: Sequence[FleetPage], ends: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
     """Remove those that the fleet no longer has there, with their keys; what people have in them stays."""
     wanted = {(one.member.name, one.revision.deployment) for one in pages}
     for other in ends:
@@ -74,7 +74,7 @@ def end(pages: Sequence[Page], ends: Iterable[DeployedRevision], facts: Mapping[
         yield from end_aside(one)
 
 
-def _container(one: Page) -> docker.ContainerCommand:
+def _container(one: FleetPage) -> docker.ContainerCommand:
     revision, name = one.revision, one.revision.deployment
     keys, program = ",".join(revision.args["key"]), words(revision.program or "")
     return docker.ContainerCommand(

@@ -1,4 +1,4 @@
-"""Chat in the browser: from the first sign-in through the page and the endpoint to a model, and back after a restart."""
+"""Chat in the browser: from the first sign-in through page and endpoint to a model, and back after a restart."""
 
 import json
 from urllib.parse import urlsplit
@@ -59,6 +59,8 @@ def test_who_has_the_key_signs_in_and_chats_and_nobody_else_gets_in(lab, page, u
     code, answer = asked(page, "/api/chat/completions", body, mine)
     assert (code, "choices" in answer) == (200, True)
     assert until(lambda: ("chat", NEMOTRON) in used(lab))
+    (front,) = [one for one in lab.json("watch", "--once")["deployments"] if one["usage"]]
+    assert ("chat", NEMOTRON) in {(one["name"], one["model"]) for one in front["usage"]["people"]}
 
 
 def test_it_comes_back_with_its_accounts_and_a_new_endpoint_after_a_replacement(lab, page):

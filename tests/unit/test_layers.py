@@ -70,6 +70,7 @@ NOUNS = {
     "jobs": {"status"},
     "topologies": {"bench", "deploy"},
     "fleet": {"cache", "deploy", "image", "setup"},
+    "gateway": {"status"},
     "preflight": {"deploy"},
     "play": {"deploy"},
     "setup": {"fleet"},

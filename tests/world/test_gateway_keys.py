@@ -179,3 +179,12 @@ def test_usage_is_summed_up_over_days(lab: Lab) -> None:
     assert lab.json("gateway", "usage", "--days", "30")["usage"][0] == {"name": "anna", "model": "m", **sums}
     assert lab.json("gateway", "key", "list")["keys"][0]["tokens_today"] == 15
     assert "anna" in lab.cli("gateway", "usage", code=0).out
+
+
+def test_the_log_of_the_endpoint_needs_no_name_if_there_is_one(lab: Lab) -> None:
+    (name,) = [name for _, name in lab.running() if "-gateway-" in name]
+    (row,) = lab.json("gateway", "logs", "--tail", "5")["logs"]
+    assert (row["node"], row["container"]) == ("node1", name)
+    assert lab.cli("gateway", "logs", code=0).out == lab.cli("logs", "fleet-gateway", code=0).out
+    assert "there is no endpoint other" in lab.cli("gateway", "logs", "--gateway", "other", code=2).err
+    assert "--follow cannot be used with --json" in lab.cli("gateway", "logs", "--follow", "--json", code=2).err

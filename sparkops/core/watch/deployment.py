@@ -8,6 +8,7 @@ from sparkops.core.endpoints import api_url, health_url
 from sparkops.core.enginelog import BootPhase
 from sparkops.core.facts import known
 from sparkops.core.facts.containers import GAVE_UP
+from sparkops.core.fleet.usage import DayOfUse
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.core.topology import WITHOUT_MODEL
 from sparkops.core.watch.engine import KV_USE, Engine
@@ -116,6 +117,12 @@ class WatchedDeployment:
         nodes = {rank.node.name: rank.node for rank in self.ranks if rank.member.role not in NO_ENGINE}.values()
         told = [() if node.problem else node.spent for node in nodes]
         return joules_per(self.name, told, name)
+
+    @property
+    def usage(self) -> DayOfUse | None:
+        """What people used at it today; None if it is no endpoint of a fleet, or its node did not tell."""
+        found = [known(rank.node.frame.usage, {}) for rank in self.ranks if rank.node.frame]
+        return next((one[self.name] for one in found if self.name in one), None) if self.stored.is_gateway else None
 
     def sum(self, counter: str) -> float:
         return sum(one.engine.counters.get(counter, 0.0) for one in self.engines if one.engine)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sparkops.core.energy import LEFT_OUT
 from sparkops.core.facts import GpuLoad, known
+from sparkops.core.fleet.usage import DayOfUse
 from sparkops.core.watch.alerts import Alert
 from sparkops.core.watch.deployment import Rank, WatchedDeployment
 from sparkops.core.watch.frame import Device
@@ -109,7 +110,13 @@ def of_deployment(one: WatchedDeployment) -> dict[str, Any]:
             "joules_per_request": one.joules_per("done"),
             "left_out": LEFT_OUT,
         },
+        "usage": _usage(one.usage) if one.usage else None,
     }
+
+
+def _usage(used: DayOfUse) -> dict[str, Any]:
+    rows = [{"name": person, "model": model, **sums} for (person, model), sums in used.sums.items()]
+    return {"day": used.day or None, "people": rows}
 
 
 def _rank(rank: Rank) -> Mapping[str, Any]:

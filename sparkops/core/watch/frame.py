@@ -10,6 +10,7 @@ from sparkops.core.facts.containers import State
 from sparkops.core.facts.probes import NOT_ASKED, parsers, values
 from sparkops.core.facts.raw import parts, read
 from sparkops.core.facts.reading import ok, tree
+from sparkops.core.fleet.usage import DayOfUse, last_day
 from sparkops.core.watch.engine import Engine, engine
 
 _SEEN = re.compile(
@@ -113,6 +114,11 @@ def jobs(text: str) -> tuple[JobFact, ...]:
     return tuple(map(access.job, parts(text)))
 
 
+def usage(text: str) -> Mapping[str, DayOfUse]:
+    """By endpoint."""
+    return {part.name: last_day(part.text) for part in parts(text)}
+
+
 _MAY_BE_LATE = ("seen", "carried")
 """Probes whose failure says nothing of what they read: Docker may be slow while weights load."""
 
@@ -132,6 +138,7 @@ class WatchFrame(Facts):
     seen: Annotated[tuple[Seen, ...] | Unread, ok(seen)]
     drops: Annotated[tuple[Drop, ...] | Unread, ok(schedule.drops)]
     jobs: Annotated[tuple[JobFact, ...] | Unread, ok(jobs)]
+    usage: Annotated[Mapping[str, DayOfUse] | Unread, ok(usage)]
 
     def after(self, before: Facts | None) -> "WatchFrame":
         """This frame with older values where this one was not asked for them, or could not read what may be late."""

@@ -10,7 +10,7 @@ from sparkops.errors import Refused
 from sparkops.phases.companion import Companion
 from sparkops.phases.fleet import Endpoint
 from sparkops.phases.gateway import Gateway
-from sparkops.phases.pages import Page
+from sparkops.phases.pages import FleetPage
 from sparkops.verbs.fleet.companions import Problem, image_problems, port_problems
 from sparkops.verbs.fleet.parts import FleetPart
 
@@ -30,7 +30,7 @@ def refuse(fleet: WantedFleet, endpoint: Endpoint, parts: Sequence[FleetPart], *
 
 
 def _endpoint(
-    wanted: WantedEndpoint, one: Gateway, pages: Sequence[Page], parts: Sequence[FleetPart], *, setup: bool
+    wanted: WantedEndpoint, one: Gateway, pages: Sequence[FleetPage], parts: Sequence[FleetPart], *, setup: bool
 ) -> Iterator[Problem]:
     yield from _names(wanted, parts)
     yield from port_problems(one, _still_there(one, one), "choose another port for the endpoint: port: 4001")
@@ -43,7 +43,7 @@ def _endpoint(
         yield from _people(one)
 
 
-def _page(page: Page, one: Gateway, *, setup: bool) -> Iterator[Problem]:
+def _page(page: FleetPage, one: Gateway, *, setup: bool) -> Iterator[Problem]:
     name = page.revision.deployment
     yield from port_problems(page, _still_there(page, one), "choose another port for it: port: 3001")
     yield from image_problems(page, setup=setup)

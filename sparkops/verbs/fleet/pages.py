@@ -13,7 +13,7 @@ from sparkops.core.inventory import Node
 from sparkops.core.revision_changes import in_words
 from sparkops.core.situation import Choices
 from sparkops.phases.gateway import PEOPLE, unknown_page
-from sparkops.phases.pages import Page, key_of, volume
+from sparkops.phases.pages import FleetPage, key_of, volume
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session.api_key import digest, new_key
 from sparkops.session.session import Session
@@ -29,11 +29,13 @@ def pages_of(
     observed: Observed,
     choices: Choices,
     session: Session,
-) -> tuple[tuple[Page, ...], tuple[DeployedRevision, ...]]:
+) -> tuple[tuple[FleetPage, ...], tuple[DeployedRevision, ...]]:
     """The pages beside the endpoint at this URL, and those of the fleet (`there`) that end."""
     facts = observed.facts[node.name]
     pages = tuple(
-        Page(revision=revision, facts=facts, choices=choices, others=_others(revision.deployment, revision.hash, there))
+        FleetPage(
+            revision=revision, facts=facts, choices=choices, others=_others(revision.deployment, revision.hash, there)
+        )
         for one in wanted
         for revision in [page_revision(one, node, made_image(one.recipe.container, facts), f"{endpoint}/v1")]
     )
@@ -46,7 +48,11 @@ def _others(name: str, own: str, there: Iterable[DeployedRevision]) -> tuple[Dep
 
 
 def with_keys(
-    people: str, pages: Iterable[Page], ends: Iterable[DeployedRevision], facts: Mapping[str, Facts], session: Session
+    people: str,
+    pages: Iterable[FleetPage],
+    ends: Iterable[DeployedRevision],
+    facts: Mapping[str, Facts],
+    session: Session,
 ) -> str:
     """The file of people's keys with those of the pages and without those of pages that end; as it is if unreadable."""
     wanted = {it.revision.deployment: it.key_digest or unknown_page(it.revision.deployment) for it in pages}
@@ -64,7 +70,7 @@ def with_keys(
         return people
 
 
-def new_keys(pages: Iterable[Page], people: str) -> dict[str, str]:
+def new_keys(pages: Iterable[FleetPage], people: str) -> dict[str, str]:
     """What the steps for pages name: keys that are still to be made, and the file of people's keys with them."""
     found: dict[str, str] = {}
     for one in pages:
@@ -75,7 +81,7 @@ def new_keys(pages: Iterable[Page], people: str) -> dict[str, str]:
     return found | ({PEOPLE.name: people} if found else {})
 
 
-def page_documents(pages: Iterable[Page], wanted: Iterable[WantedPage]) -> Iterator[dict[str, Any]]:
+def page_documents(pages: Iterable[FleetPage], wanted: Iterable[WantedPage]) -> Iterator[dict[str, Any]]:
     """What happens to each page: its `action` is none, new, start, move or replace."""
     for one, asked_for in zip(pages, wanted, strict=True):
         before = next((it.stored for it in one.others if it.runs), None)

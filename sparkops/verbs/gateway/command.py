@@ -1,4 +1,4 @@
-"""The verbs of a fleet's endpoint: people's keys, and what they used."""
+"""The verbs of a fleet's endpoint: people's keys, what they used, and its log."""
 
 import datetime
 import re
@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from sparkops.cli.completion import DEPLOYMENT
-from sparkops.cli.shape import VerbGroup, example
-from sparkops.cli.where import WAIT, on_nodes
-from sparkops.verbs.gateway.options import NewKeyOptions, PersonOptions, UsageOptions
+from sparkops.cli.shape import VerbGroup, example, line
+from sparkops.cli.where import WAIT, on_nodes, target
+from sparkops.verbs.gateway.options import GatewayLogsOptions, NewKeyOptions, PersonOptions, UsageOptions
 
 PERSON = re.compile(r"[a-z0-9][a-z0-9._@-]{0,62}")
 GATEWAY = click.option(
@@ -45,7 +45,7 @@ WHO = click.argument("person", metavar="NAME", callback=_person)
 """)
 @click.group(cls=VerbGroup)
 def gateway() -> None:
-    """Give people keys for an endpoint, and show what they used."""
+    """Give people keys for an endpoint, show what they used, and its log."""
 
 
 @example("""
@@ -123,3 +123,19 @@ def list_(**given: Any) -> UsageOptions:
 def usage(**given: Any) -> UsageOptions:
     """Show requests, tokens and seconds by person and model. Nothing of what was asked or answered is stored."""
     return UsageOptions(**given)
+
+
+@example("""
+    sparkops gateway logs --tail 50
+    sparkops gateway logs --follow
+""")
+@gateway.command()
+@click.option("--tail", type=click.IntRange(1), default=200, metavar="N", help="Print the last N lines.")
+@click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
+@GATEWAY
+@click.pass_context
+def logs(context: click.Context, /, **given: Any) -> GatewayLogsOptions:
+    """Print the log of the endpoint: each request with its status and tokens, and what it started and stopped."""
+    if given["follow"] and line(context).flags.get("json"):
+        raise click.UsageError("--follow cannot be used with --json", context)
+    return GatewayLogsOptions(target(), **given)

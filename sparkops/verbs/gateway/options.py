@@ -32,3 +32,13 @@ class UsageOptions:
     where: Target
     gateway: str | None = None
     days: int = 1
+
+
+@dataclass(frozen=True)
+class GatewayLogsOptions:
+    """`tail`: how many of the last lines; `follow` prints new ones as they come."""
+
+    where: Target
+    gateway: str | None = None
+    tail: int = 200
+    follow: bool = False

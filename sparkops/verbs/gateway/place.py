@@ -1,5 +1,6 @@
 """Where the endpoint of a fleet has its files, and what is in them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkops.core.facts import Facts
@@ -43,6 +44,17 @@ class GatewayPlace:
 def place_of(session: Session, name: str | None) -> GatewayPlace:
     """The endpoint that a command line means; raises UsageError or Refused if there is none that can have keys."""
     facts = session.what_runs()
+    found = gateway_named(session, facts, name)
+    node = found.stored.members[0].name
+    session.require([node])
+    folder = f"{state_dir(facts[node])}/people/{found.stored.deployment}"
+    _require_ours(found, facts[node])
+    text = people_on(facts, node, found.stored.deployment) or written(People())
+    return GatewayPlace(found, node, folder, text, tuple(routed_by(found.stored, facts)))
+
+
+def gateway_named(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:
+    """The endpoint of this name, or the only one; raises UsageError or Refused."""
     here = gateways_on(facts, session.names)
     named = [one for one in here if name is None or one.stored.answers_to(name)]
     if not here:
@@ -52,13 +64,7 @@ def place_of(session: Session, name: str | None) -> GatewayPlace:
         known = ", ".join(sorted({one.stored.deployment for one in here}))
         told = f"there is no endpoint {name}" if name else "there are several endpoints: say which, with --gateway"
         raise UsageError(told, hint=f"those here: {known}")
-    found = max(named, key=lambda one: one.runs)
-    node = found.stored.members[0].name
-    session.require([node])
-    folder = f"{state_dir(facts[node])}/people/{found.stored.deployment}"
-    _require_ours(found, facts[node])
-    text = people_on(facts, node, found.stored.deployment) or written(People())
-    return GatewayPlace(found, node, folder, text, tuple(routed_by(found.stored, facts)))
+    return max(named, key=lambda one: one.runs)
 
 
 def _require_ours(found: DeployedRevision, facts: Facts) -> None:

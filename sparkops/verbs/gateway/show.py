@@ -61,3 +61,8 @@ def used(document: Document, ink: Ink, how: How) -> Iterator[str]:
     heads = ["name", "model", "requests", "refused", "tokens in", "tokens out", "seconds"]
     sums = ("requests", "refused", "tokens_in", "tokens_out", "seconds")
     yield from columns([heads, *([one["name"], one["model"], *(f"{one[key]:,.0f}" for key in sums)] for one in rows)])
+
+
+def logged(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for part in document.get("logs", ()):
+        yield from str(part.get("text", "")).splitlines()

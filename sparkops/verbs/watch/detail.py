@@ -1,10 +1,11 @@
 """What is opened alone: a node, a deployment, a problem. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.energy import LEFT_OUT, energy_text
+from sparkops.core.fleet.usage import DayOfUse
 from sparkops.core.printable import printable_line
 from sparkops.core.watch.deployment import UNWATCHED, Rank, WatchedDeployment
 from sparkops.core.watch.notice import span
@@ -12,7 +13,7 @@ from sparkops.core.watch.picture import Picture
 from sparkops.verbs.watch import one_node
 from sparkops.verbs.watch.chart import Glyphs
 from sparkops.verbs.watch.problems import command_in, of_problem, problems
-from sparkops.verbs.watch.rows import ScreenRow
+from sparkops.verbs.watch.rows import ScreenRow, cell
 from sparkops.verbs.watch.tables import boot, deployments, logs_of
 
 KEYS = {
@@ -40,6 +41,8 @@ COLUMNS = {
     "waited": "share of the time that tasks waited for CPU, disk, memory",
 }
 WORD = 16
+USED = {"requests": "requests", "refused": "refused", "tokens_in": "tokens in", "tokens_out": "out"}
+"""What is shown of what people used, with the heads of the columns."""
 
 
 def rows(opened: tuple[str, str], shown: Picture, glyphs: Glyphs) -> Iterator[ScreenRow]:
@@ -123,6 +126,22 @@ def _told_of(one: WatchedDeployment) -> Iterator[ScreenRow]:
         if text:
             yield ScreenRow([(f"{word:<{WORD}}", "bold"), (text, "")])
     yield from _energy(one)
+    yield from _usage(one.usage) if one.usage else ()
+
+
+def _usage(used: DayOfUse) -> Iterator[ScreenRow]:
+    """Who used what at the endpoint of a fleet, most tokens first."""
+    yield ScreenRow([(f"{'used':<{WORD}}", "bold"), (f"on {used.day} (UTC)" if used.day else "nothing today", "")])
+    if used.sums:
+        yield ScreenRow([("  " + _used_row("who", "model", list(USED.values())), "dim")])
+    for (person, model), sums in sorted(used.sums.items(), key=lambda it: -it[1]["tokens_in"] - it[1]["tokens_out"]):
+        text = _used_row(person, model, [f"{sums[name]:,.0f}" for name in USED])
+        yield ScreenRow([("  " + text, "")], copy="sparkops gateway usage")
+
+
+def _used_row(person: str, model: str, numbers: Sequence[str]) -> str:
+    who, what = cell(printable_line(person, 60), 12), cell(printable_line(model, 200), 16)
+    return who + what + "".join(cell(one, 9, right=True) for one in numbers)
 
 
 def _energy(one: WatchedDeployment) -> Iterator[ScreenRow]:

@@ -111,6 +111,8 @@ def test_usage_is_kept_for_ninety_two_days_and_read_back(tmp_path: Path) -> None
     usage.save()
     kept = json.loads(path.read_text())["days"]
     assert len(kept) == 92
+    ((today, people),) = json.loads(path.with_name("today.json").read_text())["days"].items()
+    assert (today, people["anna"]) == (max(kept), kept[max(kept)]["anna"])
     assert "2025-01-01" not in kept
     for text in ("{", "[]", '{"days": {"x": {"anna": 3}}}', '{"days": {"x": {"a": {"m": {"requests": 1e999}}}}}'):
         path.write_text(text)
