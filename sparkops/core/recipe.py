@@ -42,7 +42,7 @@ FORBIDDEN = {
 }
 
 
-SECRET = re.compile(r"(?i)(.*_)?(API_?KEY|MASTER_KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)")
+SECRET = re.compile(r"(?i)(.*_)?(API_?KEYS?|(MASTER|ACCESS|PRIVATE|SECRET)_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)")
 """Variables whose values would stand in labels and logs if a recipe set them."""
 
 _IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]*")

@@ -32,7 +32,7 @@ say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-health='' graphs='' keys='''' fabric='' head='' nodes=1 ranks='' port=6379 id='' mark=sparkops-id-
+health='' graphs='' keys='' fabric='' head='' nodes=1 ranks='' port=6379 id='' mark=sparkops-id-
 while [ $# -gt 0 ]; do
     case $1 in
         --health) health=$2 ;;

@@ -126,7 +126,7 @@ if [ -z "$reason" ] && [ "$listed" = no ]; then
     [ -n "$reason" ] || listed=yes
 fi
 
-[ -n "$reason" ] || before=$(counters)
+[ -n "$reason" ] || [ "$answered" = ok ] || before=$(counters)
 said=$(
     [ "$ray" -eq 0 ] || ray_report &
     [ "$ranks" -eq 0 ] || ranks_report &

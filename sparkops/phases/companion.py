@@ -1,6 +1,6 @@
 """What a fleet has beside its deployments, its endpoint and its pages: one container each, as it is and is to be."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,9 +70,9 @@ class Companion:
         return tuple(one for one in self.others if place in [(node, port) for node, _, port in one.stored.places])
 
 
-def make_room(one: Companion, facts: Mapping[str, Facts], ending: Sequence[DeployedRevision]) -> Iterator[Step]:
+def make_room(one: Companion, facts: Mapping[str, Facts]) -> Iterator[Step]:
     """Stop what is in its way; the undo starts that again."""
-    for other in ending:
+    for other in one.in_the_way:
         for place, container in other.running:
             yield parts.stop(facts, other.stored, place, container, one.choices)
 

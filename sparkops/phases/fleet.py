@@ -85,6 +85,7 @@ def compile_fleet(
     }
     front, moves = endpoint.wanted, arrivals(situations, order)
     changes = bool(front and (changing or not front.routed))
+    phases["write the keys of pages"] = pages.keys(endpoint.pages)
     phases["start the fleet's endpoint"] = routing.start(front, facts, moves[0]) if front and changes else ()
     phases["start the pages"] = pages.start(endpoint.pages, facts)
     routed = [*routing.route(front, moves)] if front else [[] for _ in moves]

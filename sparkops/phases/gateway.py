@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops.core.facts import Container
-from sparkops.core.fleet.people import People, written
+from sparkops.core.fleet.people import People, read, written
 from sparkops.core.fleet.routes import ModelRoute, Served, routes
 from sparkops.core.fleet.written_routes import folder
 from sparkops.core.plan import Plan, Secret
@@ -22,7 +22,6 @@ NEW_KEY = "new"
 UNKNOWN = f'"key": "{NEW_KEY}"'
 """How that digest stands in routes."""
 
-PEOPLE = Secret("people's keys")
 PEOPLE_TITLE = "write the file of people's keys"
 
 
@@ -130,11 +129,15 @@ def content(text: str) -> str | Secret:
     return Secret(f"routes {hashlib.sha256(text.encode()).hexdigest()[:12]}") if UNKNOWN in text else text
 
 
-def people_content(text: str) -> str | Secret:
-    """The file of people's keys for a plan, which is the same whenever it is made; else as `content`."""
-    return PEOPLE if unknown_page("") in text else text
+def people_content(text: str) -> Secret:
+    """What stands for the file of people's keys in a plan: it names their digests and limits, and no time."""
+    try:
+        told = repr([(name, replace(key, added="")) for name, key in sorted(read(text).keys.items())])
+    except ValueError:
+        told = text
+    return Secret(f"people's keys {hashlib.sha256(told.encode()).hexdigest()[:12]}")
 
 
 def unknown_page(name: str) -> str:
-    """What stands for the digest of a page's key that is still to be made; for no name, how all of them begin."""
+    """What stands for the digest of a page's key that is still to be made."""
     return f"{NEW_KEY} key of {name}"

@@ -1,11 +1,12 @@
 """Start and end the pages of a fleet, beside its endpoint."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts
 from sparkops.core.facts.containers import KEY_IN_CONTAINER
+from sparkops.core.fleet.fleet_file import WantedPage
 from sparkops.core.page import words
 from sparkops.core.plan import Secret, Step
 from sparkops.core.situation import state_dir
@@ -17,7 +18,13 @@ from sparkops.phases.steps import QUIETLY, step
 
 @dataclass(frozen=True, kw_only=True)
 class FleetPage(Companion):
-    """A page that a fleet is to have. Its API key is one of those that the endpoint knows people by."""
+    """A page that a fleet is to have. Its API key is one of those that the endpoint knows people by.
+
+    `ends` are all pages of the fleet that end, also of other names.
+    """
+
+    wanted: WantedPage
+    ends: tuple[DeployedRevision, ...] = ()
 
     @property
     def key_digest(self) -> str | None:
@@ -26,13 +33,26 @@ class FleetPage(Companion):
 
     @property
     def own(self) -> Container | None:
-        """Its container, if that has a key."""
-        return super().own if self.key_digest else None
+        """Its container, if that reads the page's key of this login user."""
+        found = super().own
+        return found if found and self.key_digest and found.key_file in (None, self.key_path) else None
+
+    @property
+    def key_path(self) -> str:
+        return key_path(self.facts, self.revision.deployment)
+
+    @property
+    def in_the_way(self) -> tuple[DeployedRevision, ...]:
+        """Those that end on its port, and all earlier ones here: two of them must not write into one volume."""
+        place = (self.member.name, self.member.port)
+        here = [one for one in self.others if self.member.name in one.nodes]
+        ends = (one for one in self.ends if place in [(node, port) for node, _, port in one.stored.places])
+        return (*here, *(one for one in ends if one not in here))
 
 
-def key_folder(facts: Facts, name: str) -> str:
-    """The folder on its node with the file `key` of a page."""
-    return f"{state_dir(facts)}/pages/{name}"
+def key_path(facts: Facts, name: str) -> str:
+    """The file with a page's key on its node. It stays when the page ends, as the volume with its first user does."""
+    return f"{state_dir(facts)}/pages/{name}/key"
 
 
 def volume(name: str) -> str:
@@ -44,48 +64,44 @@ def key_of(name: str) -> Secret:
     return Secret(f"page-key {name}")
 
 
+def keys(pages: Iterable[FleetPage]) -> Iterator[Step]:
+    """Write the keys that are still to be made, before the endpoint knows them."""
+    for one in (it for it in pages if it.key_digest is None):
+        name, node = one.revision.deployment, one.member.name
+        write, undo = scripts.write(one.key_path, "600", key_of(name)), scripts.remove_file(one.key_path)
+        yield step(f"page-key.{node}.{name}", node, f"write the key of {name}", write, undo, QUIETLY)
+
+
 def start(pages: Iterable[FleetPage], facts: Mapping[str, Facts]) -> Iterator[Step]:
     """Start those that do not run, and wait until they answer."""
-    for one in (it for it in pages if not it.runs):
-        # two of them must not write into one volume, so all earlier ones on this node stop first
-        yield from make_room(one, facts, [it for it in one.others if one.member.name in it.nodes])
-        yield from _key(one)
+    starting = [one for one in pages if not one.runs]
+    for one in starting:
+        yield from make_room(one, facts)
+    for one in starting:
         yield from begin(one, _container(one))
         yield from load(one)
 
 
-def _key(one: FleetPage) -> Iterator[Step]:
-    if one.key_digest is None:
-        name, node = one.revision.deployment, one.member.name
-        path = f"{key_folder(one.facts, name)}/key"
-        write, undo = scripts.write(path, "600", key_of(name)), scripts.remove_file(path)
-        yield step(f"page-key.{node}.{name}", node, f"write the key of {name}", write, undo, QUIETLY)
-
-
-def end(pages: Sequence[FleetPage], ends: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
-    """Remove those that the fleet no longer has there, with their keys; what people have in them stays."""
-    wanted = {(one.member.name, one.revision.deployment) for one in pages}
+def end(pages: Iterable[FleetPage], ends: Iterable[DeployedRevision], facts: Mapping[str, Facts]) -> Iterator[Step]:
+    """Remove those that the fleet no longer has there; what people have in them stays."""
     for other in ends:
         yield from end_parts(other, facts)
-        for node, name in {(node, other.stored.deployment) for node, _ in other.parts} - wanted:
-            forget = scripts.remove_folder(key_folder(facts[node], name))
-            yield step(f"forget-page.{node}.{name}", node, f"remove the key of {name}", forget)
     for one in pages:
         yield from end_aside(one)
 
 
 def _container(one: FleetPage) -> docker.ContainerCommand:
     revision, name = one.revision, one.revision.deployment
-    keys, program = ",".join(revision.args["key"]), words(revision.program or "")
+    variables, program = ",".join(revision.args["key"]), words(revision.program or "")
     return docker.ContainerCommand(
         name=one.name,
         image=one.facts.image_id(revision.image.reference),
-        labels=docker.labels(revision, one.member, (), one.choices.fleet),
+        labels=docker.labels(revision, one.member, (it.stored.hash for it in one.others), one.choices.fleet),
         env=revision.env,
         mounts=(
             f"{volume(name)}:{revision.args['data']}",
-            f"{key_folder(one.facts, name)}/key:{KEY_IN_CONTAINER}:ro",
+            f"{one.key_path}:{KEY_IN_CONTAINER}:ro",
         ),
-        words=("page", "--health", health_url(one.member), "--keys", keys, "--", *program),
+        words=("page", "--health", health_url(one.member), "--keys", variables, "--", *program),
         gpu=False,
     )

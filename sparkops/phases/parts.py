@@ -170,7 +170,7 @@ def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -
         health=health_path(member.role),
         model=stored.served,
         kind=stored.kind,
-        key=key_path(facts[member.name]),
+        key="" if stored.is_companion else key_path(facts[member.name]),  # which is no business of theirs
         container=name,
         restarts=restarts,
         executor=stored.executor if member.role == "head" else None,

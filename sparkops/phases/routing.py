@@ -24,7 +24,7 @@ def start(one: Gateway, facts: Mapping[str, Facts], there: Set[str]) -> Iterator
     if one.runs:
         yield from _people(one)
     else:
-        yield from make_room(one, facts, one.in_the_way)
+        yield from make_room(one, facts)
         yield from _write(one, "first", one.before, one.config(there))
         yield from _people(one)
         yield from begin(one, _container(one))

@@ -132,7 +132,7 @@ def _refuse_companion(session: Session, facts: Mapping[str, Facts], name: str) -
     for one in companions_named(session, facts, name):
         what = "the endpoint of a fleet, and has no model and no API key of its own"
         text = f"{name} is {what if one.stored.is_gateway else 'a page of a fleet, and has no model'}"
-        again = f"to restart it: `sparkops stop {name}`, then `sparkops start {name}`"
+        again = f"to restart it: `sparkops restart {name}`"
         raise UsageError(text, hint=f"name a deployment (`sparkops status` lists them); {again}")
 
 

@@ -71,6 +71,9 @@ def test_its_key_is_one_of_those_of_people_and_comes_back_if_somebody_ends_it(la
     lab.cli("apply", code=0)
     assert people(lab)["chat"]["digest"] == before
     assert lab.starts() == started
+    told = lab.cli("gateway", "key", "rotate", "chat", code=3).err
+    assert "this is the key of the page chat" in told
+    assert "rm /home/nvidia/.local/state/sparkops/pages/chat/key` on node1" in told
 
 
 def test_limits_of_its_key_stay_and_other_keys_are_not_touched(lab: Lab) -> None:
@@ -85,8 +88,9 @@ def test_limits_of_its_key_stay_and_other_keys_are_not_touched(lab: Lab) -> None
     assert people(lab)["ann"] == ann
 
 
-def test_it_ends_with_its_key_when_the_file_no_longer_has_it_and_its_data_stays(lab: Lab) -> None:
+def test_its_key_opens_nothing_when_the_file_no_longer_has_it_and_it_comes_back_with_its_data(lab: Lab) -> None:
     up(lab)
+    key = lab.json("key", "--deployment", "chat")["key"]
     write(lab, {"gpt": TWO["gpt"]}, **FIRST)
     found = lab.json("diff")
     assert ([one["name"] for one in found["ends"]], found["pages"]) == (["chat"], [])
@@ -94,10 +98,11 @@ def test_it_ends_with_its_key_when_the_file_no_longer_has_it_and_its_data_stays(
     lab.cli("apply", code=0)
     assert people(lab) == {}
     assert lab.state() == {"gpt": "serving", "fleet-gateway": "serving"}
-    there = lab.world.nodes["node1"]
-    assert [path for path in there.files if path.startswith(f"{there.state_dir}/pages/")] == []
     assert not any("volume" in one.shown for one in lab.changed())
     assert not lab.json("diff")["changed"]
+    write(lab, TWO, **FIRST)
+    told = lab.cli("apply", code=0)
+    assert (container(lab).key, "First sign in" in told.out) == (key, False)
 
 
 def test_another_port_or_variable_replaces_it_and_nothing_else(lab: Lab) -> None:
@@ -142,9 +147,11 @@ def test_stop_start_logs_and_status_know_it(lab: Lab) -> None:
     lab.cli("start", "chat", code=0)
     assert lab.state()["chat"] == "serving"
     assert not lab.json("diff")["changed"]
-    told = lab.cli("restart", "chat", code=2).err
-    assert "chat is a page of a fleet, and has no model" in told
-    assert "stop chat`, then `sparkops " in told
+    started = lab.starts()
+    for name in ("chat", "fleet-gateway"):
+        lab.cli("restart", name, code=0)
+    changed = {name for (_, name), at in lab.starts().items() if started[_, name] != at}
+    assert {name.split("-")[1] for name in changed} == {"chat", "fleet"}
     assert "is a page" in lab.cli("key", "rotate", "--deployment", "chat", code=2).err
 
 
@@ -165,7 +172,11 @@ def test_what_serves_stays_if_it_does_not_start(lab: Lab) -> None:
         ("recipe: open-webui, topology: cluster", "a page takes only `port`, and variables", "node of the endpoint"),
         ("recipe: open-webui, nodes: [node2]", "a page takes only `port`, and variables", "node of the endpoint"),
         ("recipe: open-webui, set: {args.x: 1}", "a page takes only `port`, and variables", "node of the endpoint"),
-        ("recipe: open-webui, set: {env.OPENAI_API_KEY: x}", "set.env.OPENAI_API_KEY: is a secret", ""),
+        ("recipe: open-webui, set: {env.OPENAI_API_KEY: x}", "set.env.OPENAI_API_KEY: is set by sparkops", ""),
+        ("recipe: open-webui, set: {env.MY_SECRET_KEY: x}", "set.env.MY_SECRET_KEY: is a secret", ""),
+        ("recipe: open-webui, set: {env.PORT: 1}", "set.env.PORT: is set by sparkops", ""),
+        ("recipe: open-webui, set: {env.WEBUI_ADMIN_EMAIL: ''}", "set.env.WEBUI_ADMIN_EMAIL: names the first user", ""),
+        ("recipe: open-webui, set: {port: abc}", "port: must be between", ""),
         ("recipe: open-webui, port: 4000", "needs port 4000 of node1, which the endpoint has", "port: 3001"),
         ("recipe: open-webui, port: 22", "another process uses port 22 of node1", "port: 3001"),
         ("recipe: open-webui", "node1 lacks the image ghcr.io/open-webui", "apply --setup`"),
@@ -232,3 +243,79 @@ def test_cleanup_removes_it_and_leaves_what_people_have_in_it(lab: Lab) -> None:
     lab.cli("cleanup", "--yes", code=0)
     assert lab.containers() == set()
     assert not any("volume" in one.shown for one in lab.changed())
+
+
+def test_without_the_node_of_the_endpoint_it_stays_as_it_is(lab: Lab) -> None:
+    up(lab)
+    before = lab.running()
+    assert lab.json("diff", "--limit", "node2")["pages"] == []
+    lab.cli("apply", "--limit", "node2", code=0)
+    assert lab.running() == before
+
+
+def test_another_fleet_cannot_have_a_page_of_its_name(lab: Lab) -> None:
+    up(lab)
+    write(lab, {"other": TWO["gpt"].replace("node2", "node3"), "chat": TWO["chat"] + ", port: 3001"})
+    text = (lab.work / "fleet.yml").read_text()
+    (lab.work / "fleet.yml").write_text(f"{text}endpoint: {{node: node1, port: 4001}}\nname: others\n")
+    assert "chat: the fleet fleet has a page of this name on node1" in lab.cli("apply", code=3).err
+
+
+def test_another_name_takes_the_port_over_and_a_second_page_that_of_the_first(lab: Lab) -> None:
+    up(lab)
+    write(lab, {"gpt": TWO["gpt"], "talk": TWO["chat"]}, **FIRST)
+    lab.cli("apply", code=0)
+    assert {name.split("-")[1] for _, name in lab.running()} == {"gpt", "fleet", "talk"}
+    write(lab, {"gpt": TWO["gpt"], "chat": TWO["chat"], "talk": TWO["chat"] + ", port: 3001"}, **FIRST)
+    lab.cli("apply", code=0)
+    assert set(people(lab)) == {"chat", "talk"}
+    assert not lab.json("diff")["changed"]
+
+
+def test_a_plan_is_the_same_an_hour_later(lab: Lab) -> None:
+    up(lab)
+    lab.cli("gateway", "key", "revoke", "chat", code=0)
+    planned = lab.json("diff")["id"]
+    lab.world.pause(3700, lab.world.cancel())
+    lab.cli("apply", "--expect", planned, code=0)
+    assert set(people(lab)) == {"chat"}
+
+
+def test_a_key_ends_also_if_its_container_was_removed_by_hand(lab: Lab) -> None:
+    up(lab)
+    lab.cli("stop", "chat", "--remove", code=0)
+    write(lab, {"gpt": TWO["gpt"]}, **FIRST)
+    lab.cli("apply", code=0)
+    assert people(lab) == {}
+
+
+def test_a_lost_key_file_is_made_anew(lab: Lab) -> None:
+    up(lab)
+    there = lab.world.nodes["node1"]
+    del there.files[f"{there.state_dir}/pages/chat/key"]
+    assert page(lab)["action"] == "replace"
+    lab.cli("apply", code=0)
+    assert container(lab).key == lab.json("key", "--deployment", "chat")["key"]
+    assert people(lab)["chat"]["digest"] == digest(container(lab).key)
+
+
+@pytest.mark.parametrize("at", range(8, 16))
+def test_an_apply_that_was_killed_goes_on(lab: Lab, at: int) -> None:
+    write(lab, {"gpt": TWO["gpt"]}, **FIRST)
+    lab.cli("apply", code=0)
+    lab.cli("image", "pull", "ghcr.io/open-webui/open-webui:v0.11.4", "--limit", "node1", code=0)
+    write(lab, TWO, **FIRST)
+    lab.killed(at, "apply")
+    lab.cli("apply", code=0)
+    assert container(lab).key == lab.json("key", "--deployment", "chat")["key"]
+    assert people(lab)["chat"]["digest"] == digest(container(lab).key)
+    assert not lab.json("diff")["changed"]
+
+
+def test_its_status_asks_it_with_no_key_of_the_node(lab: Lab) -> None:
+    up(lab)
+    lab.mark()
+    lab.cli("status", code=0)
+    asked = [one.shown for one in lab.received() if "--kind page" in one.shown or "--kind gateway" in one.shown]
+    assert len(asked) == 2
+    assert not any("sparkops/key" in text for text in asked)

@@ -56,12 +56,9 @@ def corrected(entry: WrittenEntry, stored: Stored, made: Revision) -> WrittenEnt
     return replace(entry, settings=settings, keys=keys)
 
 
-def page_entry(stored: Stored, recipe: PageRecipe | None) -> WrittenEntry:
-    """A page as an entry, with its port and the variables that its recipe does not give, if that is known."""
-    port = stored.members[0].port
-    if recipe is None:
-        return WrittenEntry(stored.deployment, stored.recipe, "solo", keys={"port": port})
-    told, has = recipe.program.variables, mapping(stored.data.get("env"))
+def page_entry(stored: Stored, recipe: PageRecipe) -> WrittenEntry:
+    """A page as an entry, with the port and the variables that its recipe does not give."""
+    port, told, has = stored.members[0].port, recipe.program.variables, mapping(stored.data.get("env"))
     names = sorted({*has, *recipe.given} - {told.port, told.endpoint})
     settings = {f"env.{key}": has.get(key) for key in names if has.get(key) != recipe.given.get(key)}
     keys = {} if recipe.port == port else {"port": port}

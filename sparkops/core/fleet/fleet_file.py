@@ -114,6 +114,11 @@ class WantedPage:
     port: int
     env: Mapping[str, str]
 
+    @property
+    def user(self) -> str | None:
+        """Who signs in first."""
+        return self.env.get(self.recipe.program.variables.user or "", self.recipe.program.user)
+
 
 @dataclass(frozen=True)
 class WantedFleet:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from sparkops.core.fleet.fleet_file import FleetDeployment, WantedFleet, WantedPage
 from sparkops.core.inventory import Node
-from sparkops.core.page import PageRecipe
-from sparkops.core.recipe import env_problem
+from sparkops.core.page import PageRecipe, PageVariables
+from sparkops.core.recipe import PORTS, env_problem
 from sparkops.core.revision import PAGE, Member, Revision, RevisionImage
 from sparkops.core.topology import Topology
 from sparkops.errors import UsageError
@@ -42,11 +42,23 @@ def _page(one: FleetDeployment, recipe: PageRecipe, fleet: WantedFleet) -> Wante
         told = "takes only `port`, and variables below `set` (env.NAME: VALUE)"
         raise UsageError(f"{where}: a page {told}", hint="it runs on the node of the endpoint")
     given = dict(text.split("=", 1) for text in one.sets)
-    port = int(given.pop("port", recipe.port))
-    for key in given:
-        if problem := env_problem(key.removeprefix(ENV)):
-            raise UsageError(f"{where}: set.{key}: {problem}")
-    return WantedPage(one.name, one.where, recipe, port, {key.removeprefix(ENV): text for key, text in given.items()})
+    port = given.pop("port", str(recipe.port))
+    if not (port.isdecimal() and PORTS[0] <= int(port) <= PORTS[1]):
+        raise UsageError(f"{where}: port: must be between {PORTS[0]} and {PORTS[1]}, not {port}")
+    env = {key.removeprefix(ENV): text for key, text in given.items()}
+    for name, text in env.items():
+        if problem := _problem(name, text, recipe.program.variables):
+            raise UsageError(f"{where}: set.env.{name}: {problem}")
+    return WantedPage(one.name, one.where, recipe, int(port), env)
+
+
+def _problem(name: str, text: str, told: PageVariables) -> str | None:
+    """Why a page cannot be given this variable."""
+    if name in (told.port, told.endpoint, *told.key):
+        return "is set by sparkops"
+    if name == told.user and not text:
+        return "names the first user, without whom the first stranger could be it"
+    return env_problem(name)
 
 
 def page_revision(page: WantedPage, node: Node, image: RevisionImage, endpoint: str) -> Revision:

@@ -67,11 +67,12 @@ def read(text: str) -> People:
         raise ValueError(f"it is no list of keys: {error!r}") from error
 
 
-def with_pages(text: str, wanted: Mapping[str, str], gone: Mapping[str, str], today: str, now: int) -> str:
-    """The text with the keys of pages: `wanted` and `gone` are their digests by name. Limits that one has stay.
+def with_pages(text: str, wanted: Mapping[str, str], gone: Iterable[tuple[str, str]], today: str, now: int) -> str:
+    """The text with the keys of pages: `wanted` and `gone` are their names and digests. Limits that one has stay.
 
     The same text if nothing changes; raises ValueError if it cannot be read.
     """
+    gone = tuple(gone)
     if not (wanted or gone):
         return text
     people = read(text)
@@ -80,7 +81,7 @@ def with_pages(text: str, wanted: Mapping[str, str], gone: Mapping[str, str], to
         if known is None or known.digest != digest:
             new = replace(known, digest=digest, added=today) if known else PersonKey(digest, today)
             people = people.having(name, new, now)
-    for name, digest in gone.items():
+    for name, digest in gone:
         if name in people.keys and people.keys[name].digest == digest:
             people = people.without(name, now)
     return text if people == read(text) else written(people)

@@ -16,7 +16,7 @@ from sparkops.phases.beside import in_the_way, shares, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.orphans import compile_orphans, left_over
 from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
-from sparkops.phases.restart import compile_restart, restart_turns
+from sparkops.phases.restart import Turn, compile_restart, restart_turns
 from sparkops.phases.rounds import waves
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
@@ -35,6 +35,7 @@ from sparkops.session.find_deployment import (
     require_for,
     to_restart,
 )
+from sparkops.session.find_gateway import companions_named
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.short_of_memory import short_of_memory
@@ -93,7 +94,8 @@ def restart(options: StartOptions, report: Report) -> Answer:
 
 def _restart(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
-    one = find_deployment(session, facts, options.deployment)
+    companions = companions_named(session, facts, options.deployment)
+    one = companions[0] if companions else find_deployment(session, facts, options.deployment)
     name = one.stored.deployment
     everything = [other for other in deployed_revisions(facts) if other.runs and not left_over(facts, other)]
     others = in_the_way(one, everything)
@@ -112,7 +114,8 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     if one.kept and others:  # the half that was stopped would start where another one runs
         raise _beside(session, one, others, everything)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
-    turns = restart_turns(one, _silent(session, facts, one))
+    parts_of_it = tuple((one, part) for part in (*one.running, *one.kept))
+    turns = [Turn(parts_of_it)] if companions else restart_turns(one, _silent(session, facts, one))
     first, *later = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
     plans = (replace(first, phases=(*forgotten(session, facts, [one]), *first.phases)), *later)
     restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]

@@ -70,7 +70,7 @@ def apply(options: FleetOptions, report: Report) -> Answer:
         if options.setup:
             first = decide(fleet, drafts, session, chosen, setup=True)
             got = [text for part in first.parts for text in provision.get(part.draft, session, options.access)]
-            got += _get_images(fleet, first.endpoint, session)
+            got += _get_images(first.endpoint, session)
         session.lock(session.names)
         decided = decide(fleet, drafts, session, chosen)
         while session.lock(step.node for step in decided.plan.whole.steps):
@@ -92,12 +92,12 @@ def apply(options: FleetOptions, report: Report) -> Answer:
         return Answer({**about, **document, "setup": got, "warnings": warnings}, error=error)
 
 
-def _get_images(fleet: WantedFleet, endpoint: Endpoint, session: Session) -> Iterator[str]:
+def _get_images(endpoint: Endpoint, session: Session) -> Iterator[str]:
     """Get the images of the endpoint and of its pages."""
     if one := endpoint.wanted:
         yield from get_image(one, image_of(session.nodes[one.member.name]), session)
-    for asked_for, page in zip(fleet.pages, endpoint.pages, strict=False):  # none while the endpoint's node is away
-        yield from get_image(page, asked_for.recipe.container, session)
+    for page in endpoint.pages:
+        yield from get_image(page, page.wanted.recipe.container, session)
 
 
 def _schedule(schedule: Schedule, nodes: Sequence[str], session: Session) -> SparkopsError | None:
@@ -156,7 +156,7 @@ def _carry_out(decided: Decided, session: Session) -> SparkopsError | None:
         decided.parts, decided.plan.whole, routes, session, front.missing_keys if front else ()
     )
     if front:
-        session.secrets |= new_keys(decided.endpoint.pages, front.people)
+        session.secrets |= new_keys(front, decided.endpoint.pages)
     if front and front.switches and front.switches.public(front.facts) is None:
         public, session.secrets[PRIVATE.name] = new_pair()
         session.secrets[PUBLIC.name] = public.strip()

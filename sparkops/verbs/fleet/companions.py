@@ -84,7 +84,7 @@ def port_problems(one: Companion, taken: Sequence[str], cure: str) -> Iterator[P
     if one.runs or isinstance(listening, Unread):
         return
     if taken:
-        yield f"{taken[0]} has port {port} of {node}, and still needs it when the endpoint starts", cure
+        yield f"{taken[0]} has port {port} of {node}, and still needs it when this starts", cure
         return
     running = [other for other in one.in_the_way if other.runs]
     ours = {it.port for other in running for it in other.stored.members} | ({port} if one.existing else set())

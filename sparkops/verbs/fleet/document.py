@@ -23,7 +23,7 @@ def changes(decided: Decided, fleet: WantedFleet) -> dict[str, Any]:
     """The difference between the nodes and the file, as `diff` and `apply` tell it."""
     deployments = [_deployment(part, decided, fleet.name) for part in decided.parts]
     endpoint = endpoint_document(decided.endpoint)
-    pages = list(page_documents(decided.endpoint.pages, fleet.pages))
+    pages = list(page_documents(decided.endpoint.pages))
     gets = any(one["gets"] for one in (*deployments, *filter(None, [endpoint]), *pages))
     return {
         "id": None if gets else decided.plan.whole.id,

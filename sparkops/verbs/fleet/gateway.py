@@ -79,7 +79,7 @@ def endpoint_of(
     others = tuple(one for one in there if one.stored.hash != revision.hash)
     keys = {part.name: part.situation.key_digest for part in parts}
     choices = parts[0].situation.choices
-    pages, page_ends = pages_of(fleet.pages, api_url(revision.members[0]), node, old_pages, observed, choices, session)
+    pages, page_ends = pages_of(fleet, api_url(revision.members[0]), node, old_pages, observed, choices, session)
     people = _people(revision.deployment, node.name, others, facts)
     one = Gateway(
         revision=revision,
@@ -90,7 +90,7 @@ def endpoint_of(
         now={name: (observed.before[name].stored, had or keys.get(name, "")) for name, had in observed.keys.items()},
         names=fleet.endpoint.names,
         others=others,
-        people=with_keys(people, pages, page_ends, facts, session),
+        people=with_keys(people, pages, facts, session),
     )
     switched = _switched(asked(one, session), fleet, node, observed, parts, session)
     return Endpoint(switched, others, pages, page_ends)

@@ -21,8 +21,8 @@ def refuse(fleet: WantedFleet, endpoint: Endpoint, parts: Sequence[FleetPart], *
     if wanted is None or one is None:
         return
     told = [(f"{wanted.where}: endpoint", it) for it in _endpoint(wanted, one, endpoint.pages, parts, setup=setup)]
-    for asked_for, page in zip(fleet.pages, endpoint.pages, strict=True):
-        where = f"{asked_for.where}: {asked_for.name}"
+    for page in endpoint.pages:
+        where = f"{page.wanted.where}: {page.wanted.name}"
         told += [(where, it) for it in _page(page, one, setup=setup)]
     if told:
         text = "\n".join(f"{where}: {problem}" for where, (problem, _) in told)
@@ -39,7 +39,7 @@ def _endpoint(
         found = one.facts.image(one.revision.image.reference)
         if found and (text := proxy_image.problem(one.revision.image.reference, found.labels)):
             yield text, "set `proxy_image` in the inventory to another version"
-    if pages or not one.runs:
+    if pages or one.new_people or not one.runs:
         yield from _people(one)
 
 
@@ -47,7 +47,7 @@ def _page(page: FleetPage, one: Gateway, *, setup: bool) -> Iterator[Problem]:
     name = page.revision.deployment
     yield from port_problems(page, _still_there(page, one), "choose another port for it: port: 3001")
     yield from image_problems(page, setup=setup)
-    if page.key_digest is None and not page.others and one.people_before and name in _persons(one.people_before):
+    if page.key_digest is None and not (page.existing or page.others) and name in _persons(one.people_before or ""):
         cure = f"call the page differently, or end that key: `sparkops gateway key revoke {name}`"
         yield f"somebody's API key at the endpoint is called {name}", cure
 

@@ -6,23 +6,24 @@ from typing import Any
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
-from sparkops.core.fleet.fleet_file import WantedPage
+from sparkops.core.fleet.fleet_file import WantedFleet
 from sparkops.core.fleet.pages import page_revision
 from sparkops.core.fleet.people import with_pages
 from sparkops.core.inventory import Node
 from sparkops.core.revision_changes import in_words
 from sparkops.core.situation import Choices
-from sparkops.phases.gateway import PEOPLE, unknown_page
+from sparkops.errors import Refused
+from sparkops.phases.gateway import Gateway, people_content, unknown_page
 from sparkops.phases.pages import FleetPage, key_of, volume
-from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.parts import DeployedRevision, deployed_companions
 from sparkops.session.api_key import digest, new_key
 from sparkops.session.session import Session
 from sparkops.verbs.fleet.companions import action, asked, gets, made_image, was
-from sparkops.verbs.fleet.observe import Observed
+from sparkops.verbs.fleet.observe import Observed, started_by
 
 
 def pages_of(
-    wanted: Sequence[WantedPage],
+    fleet: WantedFleet,
     endpoint: str,
     node: Node,
     there: Sequence[DeployedRevision],
@@ -32,37 +33,44 @@ def pages_of(
 ) -> tuple[tuple[FleetPage, ...], tuple[DeployedRevision, ...]]:
     """The pages beside the endpoint at this URL, and those of the fleet (`there`) that end."""
     facts = observed.facts[node.name]
-    pages = tuple(
+    _refuse_other_fleets(fleet, observed.facts)
+    revisions = [
+        page_revision(one, node, made_image(one.recipe.container, facts), f"{endpoint}/v1") for one in fleet.pages
+    ]
+    hashes = {one.hash for one in revisions}
+    ends = tuple(one for one in there if one.stored.hash not in hashes)
+    pages = (
         FleetPage(
-            revision=revision, facts=facts, choices=choices, others=_others(revision.deployment, revision.hash, there)
+            revision=revision,
+            facts=facts,
+            choices=choices,
+            others=tuple(one for one in ends if one.stored.deployment == revision.deployment),
+            wanted=wanted,
+            ends=ends,
         )
-        for one in wanted
-        for revision in [page_revision(one, node, made_image(one.recipe.container, facts), f"{endpoint}/v1")]
+        for wanted, revision in zip(fleet.pages, revisions, strict=True)
     )
-    hashes = {one.revision.hash for one in pages}
-    return tuple(asked(one, session) for one in pages), tuple(it for it in there if it.stored.hash not in hashes)
+    return tuple(asked(one, session) for one in pages), ends
 
 
-def _others(name: str, own: str, there: Iterable[DeployedRevision]) -> tuple[DeployedRevision, ...]:
-    return tuple(one for one in there if one.stored.deployment == name and one.stored.hash != own)
+def _refuse_other_fleets(fleet: WantedFleet, facts: Mapping[str, Facts]) -> None:
+    """Refuse a name that a page of another fleet has: both would write into one volume."""
+    names = {one.name: one for one in fleet.pages}
+    for one in deployed_companions(facts):
+        if (page := names.get(one.stored.deployment)) and one.stored.is_page and not started_by(one, fleet.name):
+            other, where = next((it.fleet for _, it in one.parts), ""), ", ".join(sorted(one.nodes))
+            told = f"{page.where}: {page.name}: the fleet {other} has a page of this name on {where}"
+            raise Refused(told, hint="give it another name in one of the files")
 
 
-def with_keys(
-    people: str,
-    pages: Iterable[FleetPage],
-    ends: Iterable[DeployedRevision],
-    facts: Mapping[str, Facts],
-    session: Session,
-) -> str:
-    """The file of people's keys with those of the pages and without those of pages that end; as it is if unreadable."""
+def with_keys(people: str, pages: Iterable[FleetPage], facts: Mapping[str, Facts], session: Session) -> str:
+    """The file of people's keys with those of the pages, and without those of pages that the fleet no longer has.
+
+    As it is if it cannot be read.
+    """
     wanted = {it.revision.deployment: it.key_digest or unknown_page(it.revision.deployment) for it in pages}
-    gone = {
-        name: known
-        for one in ends
-        if (name := one.stored.deployment) not in wanted
-        for node, _ in one.parts
-        if isinstance(left := facts[node].state, Left) and (known := left.page_keys.get(name))
-    }
+    left = (known.state for known in facts.values() if isinstance(known.state, Left))
+    gone = {(name, digest) for one in left for name, digest in one.page_keys.items() if name not in wanted}
     now = session.now()
     try:
         return with_pages(people, wanted, gone, now[:10], int(datetime.fromisoformat(now).timestamp()))
@@ -70,31 +78,30 @@ def with_keys(
         return people
 
 
-def new_keys(pages: Iterable[FleetPage], people: str) -> dict[str, str]:
-    """What the steps for pages name: keys that are still to be made, and the file of people's keys with them."""
-    found: dict[str, str] = {}
-    for one in pages:
-        if one.key_digest is None:
-            name, key = one.revision.deployment, new_key()
-            found[key_of(name).name] = key
-            people = people.replace(f'"{unknown_page(name)}"', f'"{digest(key)}"')
-    return found | ({PEOPLE.name: people} if found else {})
+def new_keys(front: Gateway, pages: Iterable[FleetPage]) -> dict[str, str]:
+    """What the steps name: keys of pages that are still to be made, and the file of people's keys with them."""
+    found, people = dict[str, str](), front.people
+    for one in (it for it in pages if it.key_digest is None):
+        name, key = one.revision.deployment, new_key()
+        found[key_of(name).name] = key
+        people = people.replace(f'"{unknown_page(name)}"', f'"{digest(key)}"')
+    return found | ({people_content(front.people).name: people} if front.new_people else {})
 
 
-def page_documents(pages: Iterable[FleetPage], wanted: Iterable[WantedPage]) -> Iterator[dict[str, Any]]:
+def page_documents(pages: Iterable[FleetPage]) -> Iterator[dict[str, Any]]:
     """What happens to each page: its `action` is none, new, start, move or replace."""
-    for one, asked_for in zip(pages, wanted, strict=True):
-        before = next((it.stored for it in one.others if it.runs), None)
-        moved = before is not None and before.members[0].name != one.member.name
+    for one in pages:
+        before = next((it.stored for it in sorted(one.others, key=lambda it: not it.runs)), None)
+        away = before is not None and before.members[0].name != one.member.name
         yield {
             "name": one.revision.deployment,
             "recipe": one.revision.recipe,
             "node": one.member.name,
             "url": api_url(one.member),
-            "user": asked_for.recipe.program.user,
+            "user": one.wanted.user if one.key_digest is None else None,
             "action": action(one, settled=one.runs, otherwise="none"),
             "was": next(was(one), None),
             "gets": gets(one),
             "why": list(in_words(before.data, one.revision.data)) if before else [],
-            "left_behind": f"{volume(before.deployment)} on {before.members[0].name}" if before and moved else None,
+            "left_behind": f"{volume(before.deployment)} on {before.members[0].name}" if before and away else None,
         }

@@ -93,7 +93,7 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows += [[one["name"], one["url"], "page for people", one["node"]] for one in document.get("pages", ())]
     yield from columns(rows, "  ")
     for one in document.get("pages", ()):
-        if one["action"] == "new" and one["user"]:
+        if one["user"] and document["changed"]:
             yield f"First sign in at {one['url']} as {one['user']}; the password: `{how.again(_key_of(one))}`"
 
 
@@ -136,7 +136,7 @@ def _endpoint(document: Document, ink: Ink) -> Iterator[str]:
             "none": f"no change, at {one['url']}",
             "new": f"new, at {one['url']}",
             "start": f"does not serve; starts again at {one['url']}",
-            "routes": f"gets other routes, without a restart, at {one['url']}",
+            "routes": f"gets other {'routes' if one['why'] else 'keys'}, without a restart, at {one['url']}",
             "replace": f"is replaced at {one['url']}; clients wait a few seconds, streams end",
             "move": f"moves from {one['was']} to {one['url']}",
         }

@@ -59,8 +59,8 @@ def write(options: InitFleetOptions, report: Report) -> Answer:
         past = runs({name: known.history for name, known in facts.items()})
         writer = _Writer(options, path, tuple(run.begin.command for run in reversed(past)), session, chosen, asleep)
         written = [writer.entry(one, found) for one in _by_name(sorted(found, key=_places), report)]
-        written += [(page_entry(it, pages.page(it.recipe)), ()) for it in _pages(facts, session)]
         further = _further(path, found, facts, session)
+        written += [(one, ()) for one in _pages(facts, found, session)] if "endpoint" in further else []
         own_files.write(path, file_text((entry for entry, _ in written), further))
     differs = {entry.name: list(lines) for entry, lines in written if lines}
     for name, lines in differs.items():
@@ -87,10 +87,17 @@ def _further(
     return further
 
 
-def _pages(facts: Mapping[str, Facts], session: Session) -> list[Stored]:
-    """The pages for people that run, each once."""
-    here = (one for one in companions_on(facts, session.names) if one.stored.is_page and one.runs)
-    return list({one.stored.deployment: one.stored for one in here}.values())
+def _pages(facts: Mapping[str, Facts], found: Sequence[DeployedRevision], session: Session) -> Iterator[WrittenEntry]:
+    """The pages for people that run and are of the same fleet, each once."""
+    fleets_here = {container.fleet for one in found for _, container in one.running}
+    here = [one for one in companions_on(facts, session.names) if one.stored.is_page and one.runs]
+    for one in {it.stored.deployment: it for it in here}.values():
+        recipe = pages.page(one.stored.recipe)
+        if recipe is None:
+            told = f"is left out, because no page is called {one.stored.recipe}; write it with the path of its file"
+            session.report.warn(f"{one.title} {told}")
+        elif {container.fleet for _, container in one.running} <= fleets_here:
+            yield page_entry(one.stored, recipe)
 
 
 def _places(one: DeployedRevision) -> tuple[list[str], str]:

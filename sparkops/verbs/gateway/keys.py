@@ -19,8 +19,8 @@ from sparkops.session.session import Session
 from sparkops.verbs.gateway.options import NewKeyOptions, PersonOptions, UsageOptions
 from sparkops.verbs.gateway.place import GatewayPlace, place_of, text_of_usage
 
-Change = Callable[[People, int], People]
-"""What becomes of the keys, at a Unix time."""
+Change = Callable[[GatewayPlace, int], People]
+"""What becomes of the keys of an endpoint, at a Unix time."""
 
 
 def add(options: NewKeyOptions, report: Report) -> Answer:
@@ -32,7 +32,8 @@ def add(options: NewKeyOptions, report: Report) -> Answer:
             raise UsageError(f"--expires: {options.expires} is over", hint="the last day is today or later")
         limits = (options.models, options.rpm, options.parallel, options.tokens_per_day, options.expires)
 
-        def change(people: People, now: int) -> People:
+        def change(place: GatewayPlace, now: int) -> People:
+            people = place.people
             if options.person in people.keys:
                 told = f"{options.person} has a key already, added {people.keys[options.person].added}"
                 hint = f"for a new one: `sparkops gateway key rotate {options.person}`; for other limits, revoke it"
@@ -50,8 +51,10 @@ def rotate(options: PersonOptions, report: Report) -> Answer:
     key = new_key()
     with reached(options.where, report) as session:
 
-        def change(people: People, now: int) -> People:
-            return people.having(options.person, replace(_known(people, options.person), digest=digest(key)), now)
+        def change(place: GatewayPlace, now: int) -> People:
+            known = _known(place.people, options.person)
+            _refuse_page(place, options.person, known)
+            return place.people.having(options.person, replace(known, digest=digest(key)), now)
 
         place = _changed(session, options, change)
         return session.answer({**_about(place), **_entry(options.person, place.people), "key": key})
@@ -61,9 +64,9 @@ def revoke(options: PersonOptions, report: Report) -> Answer:
     """End a person's key."""
     with reached(options.where, report) as session:
 
-        def change(people: People, now: int) -> People:
-            _known(people, options.person)
-            return people.without(options.person, now)
+        def change(place: GatewayPlace, now: int) -> People:
+            _known(place.people, options.person)
+            return place.people.without(options.person, now)
 
         place = _changed(session, options, change)
         return session.answer({**_about(place), "name": options.person, "left": len(place.people.keys)})
@@ -87,7 +90,7 @@ def _changed(session: Session, options: PersonOptions, change: Change) -> Gatewa
     first = place_of(session, options.gateway)
     session.lock([first.node])
     place = place_of(session, options.gateway)
-    people = change(place.people, int(datetime.fromisoformat(session.now()).timestamp()))
+    people = change(place, int(datetime.fromisoformat(session.now()).timestamp()))
     session.about(place.name)
     text = written(people)
     execute(compile_people(place.node, place.folder, text), session)
@@ -102,6 +105,14 @@ def _known(people: People, name: str) -> PersonKey:
         hint = f"those with a key: {', '.join(people.keys) or 'nobody'}"
         raise UsageError(f"{name} has no key", hint=hint)
     return people.keys[name]
+
+
+def _refuse_page(place: GatewayPlace, name: str, key: PersonKey) -> None:
+    """Raise Refused for the key of a page, which would not know the new one."""
+    if place.page_keys.get(name) == key.digest:
+        told = f"this is the key of the page {name}, which would not know another one"
+        path = f"{place.folder.rpartition('/people/')[0]}/pages/{name}/key"
+        raise Refused(told, hint=f"for a new one: `rm {path}` on {place.node}, then `sparkops apply`")
 
 
 def _about(place: GatewayPlace) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Where the endpoint of a fleet has its files, and what is in them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Facts, Left
 from sparkops.core.fleet.people import People, read, written
 from sparkops.core.situation import state_dir
 from sparkops.errors import Refused, UsageError
@@ -15,13 +15,17 @@ from sparkops.session.session import Session
 
 @dataclass(frozen=True)
 class GatewayPlace:
-    """An endpoint as its node has it; `text` is the file of people's keys, `models` the names that it routes."""
+    """An endpoint as its node has it; `text` is the file of people's keys, `models` the names that it routes.
+
+    `page_keys` are the digests of the keys of pages on its node, by page.
+    """
 
     found: DeployedRevision
     node: str
     folder: str
     text: str
     models: tuple[str, ...] = ()
+    page_keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -50,7 +54,9 @@ def place_of(session: Session, name: str | None) -> GatewayPlace:
     folder = f"{state_dir(facts[node])}/people/{found.stored.deployment}"
     _require_ours(found, facts[node])
     text = people_on(facts, node, found.stored.deployment) or written(People())
-    return GatewayPlace(found, node, folder, text, tuple(routed_by(found.stored, facts)))
+    state = facts[node].state
+    page_keys = state.page_keys if isinstance(state, Left) else {}
+    return GatewayPlace(found, node, folder, text, tuple(routed_by(found.stored, facts)), page_keys)
 
 
 def gateway_named(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:

@@ -21,7 +21,7 @@ from sparkops.verbs.recipe.page import page_document
 def show(options: ShowOptions, report: Ending) -> Answer:
     """Show a recipe under the named topology, else under the first that it allows; or a page, which has none."""
     if page := pages.page(options.name):
-        return Answer({"page": page_document(page)})
+        return Answer({"page": page_document(page, options.name)})
     recipe = recipes.recipe(options.name)
     shape = shapes.shape(recipe, topology.parse(options.topology or shapes.usual(recipe)))
     settings, findings = settled(recipe, shape)

@@ -12,7 +12,7 @@ from sparkops.core.findings import Finding
 from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import Recipe
 from sparkops.errors import Refused, SparkopsError, UsageError
-from sparkops.files import flag_tables, recipes
+from sparkops.files import flag_tables, pages, recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.recipe.options import LintOptions
@@ -73,6 +73,8 @@ def _at(found: dict[str, Any]) -> str:
 
 def _file(file: str, wanted: topologies.Topology | None, table: FlagTable | None) -> list[dict[str, Any]]:
     try:
+        if pages.page(file):
+            return [{"file": file, "topology": None, "findings": []}]
         recipe = recipes.recipe(file, flags=table)
     except UsageError as error:
         return [{"file": file, "topology": None, "findings": [_unreadable(file, error)]}]

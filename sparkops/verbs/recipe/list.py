@@ -37,7 +37,8 @@ def recipes(options: CatalogueOptions, report: Ending) -> Answer:
     unread = [] if shown else sorted(set(catalogues.names()) - {one.name for one in every})
     warnings += [f"the catalogue {name} cannot be read: `sparkops recipe remove {name}`" for name in unread]
     known = {"catalogue": options.catalogue, "catalogues": [about(one) for one in every]}
-    pages = [] if shown else page_rows()
+    pages, unread_pages = ([], []) if shown else page_rows()
+    warnings += unread_pages
     return Answer({"recipes": listed, "pages": pages, "nodes": nodes, "warnings": [*warnings, *trouble], **known})
 
 

@@ -4,14 +4,16 @@ from dataclasses import asdict
 from typing import Any
 
 from sparkops.core.page import PageRecipe
+from sparkops.errors import UsageError
 from sparkops.files import pages
 
 
-def page_document(page: PageRecipe) -> dict[str, Any]:
-    """A page with its settings; `variables` are what sparkops tells it."""
+def page_document(page: PageRecipe, named: str) -> dict[str, Any]:
+    """A page with its settings; `variables` are what sparkops tells it, `recipe` how a fleet's file names it."""
     about = {name: value for name, value in asdict(page.metadata).items() if value}
     return {
         "name": page.name,
+        "recipe": named,
         "source": page.source,
         "container": page.container,
         "description": page.metadata.description,
@@ -25,7 +27,13 @@ def page_document(page: PageRecipe) -> dict[str, Any]:
     }
 
 
-def page_rows() -> list[dict[str, str]]:
-    """Every page that can be named."""
-    known = ((name, pages.page(name)) for name in pages.page_names())
-    return [{"name": name, "description": one.metadata.description} for name, one in known if one]
+def page_rows() -> tuple[list[dict[str, str]], list[str]]:
+    """Every page that can be named, and a warning for each that cannot be read."""
+    found, warnings = [], []
+    for name in pages.page_names():
+        try:
+            if one := pages.page(name):
+                found.append({"name": name, "description": one.metadata.description})
+        except UsageError as error:
+            warnings.append(error.message)
+    return found, warnings

@@ -23,4 +23,4 @@ def page(document: Document, ink: Ink) -> Iterator[str]:
     for name, title in (("when", "use it for"), ("when_not", "not for"), ("trade_offs", "trade-offs")):
         yield from (f"{ink.bold(title)}: {line}" for line in document["metadata"].get(name, ()))
     yield ink.dim("Write it below `deployments` of a fleet that has an `endpoint`, then `sparkops apply --setup`:")
-    yield f"  chat: {{recipe: {document['name']}}}"
+    yield f"  chat: {{recipe: {document['recipe']}}}"

@@ -10,7 +10,7 @@ from sparkops.core.situation import Choices, reads_home_key
 from sparkops.errors import Refused, Unreachable
 from sparkops.files.playbooks import built_in
 from sparkops.node_commands import scripts
-from sparkops.phases.pages import key_folder
+from sparkops.phases.pages import key_path
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.restart import Turn, compile_restart, rotation_turns
@@ -59,7 +59,7 @@ def _page_key(session: Session, facts: Mapping[str, Facts], page: DeployedRevisi
     """The key of a page for people, which is the first password there."""
     name, node = page.stored.deployment, page.stored.members[0].name
     session.require([node])
-    read = scripts.read_key(f"{key_folder(facts[node], name)}/key")
+    read = scripts.read_key(key_path(facts[node], name))
     return session.one(node, read, f"read the key of {name}").strip()
 
 
