@@ -59,7 +59,7 @@ def _system(node: SimulatedNode) -> Probes:
         "sudo": (0, "true 0 "),
         "linger": (0, "yes" if node.lingers else "no"),
         "logind": (0, ""),
-        "listeners": (0, "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*"),
+        "listeners": (0, "\n".join(f"LISTEN 0 4096 0.0.0.0:{port} 0.0.0.0:*" for port in (22, *node.shared_ports))),
         "firewall": (0, "ENABLED=no"),
         "disk": (0, _disk(node)),
     }

@@ -157,6 +157,12 @@ class SimulatedNode:
         running = (one for one in self.engine.listed() if one.running and one.labels.get("sparkops.role") != "worker")
         return next((one for one in running if _listens(one, port)), None)
 
+    @property
+    def shared_ports(self) -> list[int]:
+        """The ports on which endpoints and pages of fleets listen."""
+        revisions = (_revision(one) for one in self.engine.listed() if one.running)
+        return [member["port"] for it in revisions if it.get("kind") in (GATEWAY, PAGE) for member in it["members"]]
+
     def answers(self, url: str) -> bool:
         """Whether a health request from here to this address would be answered with 200."""
         parts = urlsplit(url)
