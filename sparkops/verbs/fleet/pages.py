@@ -93,12 +93,13 @@ def page_documents(pages: Iterable[FleetPage]) -> Iterator[dict[str, Any]]:
     for one in pages:
         before = next((it.stored for it in sorted(one.others, key=lambda it: not it.runs)), None)
         away = before is not None and before.members[0].name != one.member.name
+        here = any(one.member.name in it.nodes for it in one.others)
         yield {
             "name": one.revision.deployment,
             "recipe": one.revision.recipe,
             "node": one.member.name,
             "url": api_url(one.member),
-            "user": one.wanted.user if one.key_digest is None else None,
+            "user": None if one.key_digest or one.existing or here else one.wanted.user,
             "action": action(one, settled=one.runs, otherwise="none"),
             "was": next(was(one), None),
             "gets": gets(one),
