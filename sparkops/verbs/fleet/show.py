@@ -21,6 +21,7 @@ ENDPOINT_DONE = {
     "new": "started",
     "start": "started again",
     "routes": "routes set, without a restart",
+    "keys": "keys set, without a restart",
     "replace": "replaced",
     "move": "moved",
 }
@@ -82,7 +83,8 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("ends", ()):
         yield f"{ink.bold(one['name'])}: ended on {', '.join(one['nodes'])} ({one['why']})"
     if (front := document.get("endpoint")) and front["action"] != "none":
-        yield f"{ink.bold('endpoint')}: {ENDPOINT_DONE[front['action']]}"
+        told = ENDPOINT_DONE[front["action"] if front["why"] or front["action"] != "routes" else "keys"]
+        yield f"{ink.bold('endpoint')}: {told}"
     for one in document.get("pages", ()):
         if one["action"] != "none":
             yield f"{ink.bold(one['name'])}: {ENDPOINT_DONE[one['action']]}"
