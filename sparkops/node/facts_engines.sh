@@ -53,8 +53,8 @@ usage() {
     begin usage || return 0
     text=$(
         for path in "$HOME"/.local/state/sparkops/people/*/today.json; do
-            place=${path%/*}
-            [ ! -f "$path" ] || part "${place##*/}" 0 "$(head -c 262144 "$path")"
+            place=${path%/*} size=$(stat -c %s "$path" 2>/dev/null)
+            [ "${size:-999999}" -gt 262144 ] || part "${place##*/}" 0 "$(cat "$path")"
         done
     )
     end 0 "$text"

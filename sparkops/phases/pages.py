@@ -13,7 +13,7 @@ from sparkops.core.situation import state_dir
 from sparkops.node_commands import docker, scripts
 from sparkops.phases.companion import Companion, begin, end_aside, end_parts, load, make_room
 from sparkops.phases.parts import DeployedRevision
-from sparkops.phases.steps import QUIETLY, step
+from sparkops.phases.steps import step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +65,14 @@ def key_of(name: str) -> Secret:
 
 
 def keys(pages: Iterable[FleetPage]) -> Iterator[Step]:
-    """Write the keys that are still to be made, before the endpoint knows them."""
+    """Write the keys that are still to be made, before the endpoint knows them.
+
+    No undo takes one away: the first user in the volume may have it as the password by then.
+    """
     for one in (it for it in pages if it.key_digest is None):
         name, node = one.revision.deployment, one.member.name
-        write, undo = scripts.write(one.key_path, "600", key_of(name)), scripts.remove_file(one.key_path)
-        yield step(f"page-key.{node}.{name}", node, f"write the key of {name}", write, undo, QUIETLY)
+        write = scripts.write(one.key_path, "600", key_of(name))
+        yield step(f"page-key.{node}.{name}", node, f"write the key of {name}", write)
 
 
 def start(pages: Iterable[FleetPage], facts: Mapping[str, Facts]) -> Iterator[Step]:

@@ -47,7 +47,7 @@ def test_apply_starts_it_beside_the_endpoint_with_a_key_of_its_own(lab: Lab) -> 
     assert page(lab)["action"] == "new"
     told = lab.cli("apply", "--setup", code=0)
     url = f"http://{lab.address('node1')}"
-    assert f"First sign in at {url}:3000 as admin@localhost; the password:" in told.out
+    assert f"Sign in at {url}:3000 as admin@localhost; the first password:" in told.out
     assert lab.state() == {"gpt": "serving", "fleet-gateway": "serving", "chat": "serving"}
     made, key = container(lab), lab.json("key", "--deployment", "chat")["key"]
     assert VOLUME in made.mounts
@@ -73,7 +73,7 @@ def test_its_key_is_one_of_those_of_people_and_comes_back_if_somebody_ends_it(la
     assert lab.starts() == started
     told = lab.cli("gateway", "key", "rotate", "chat", code=3).err
     assert "this is the key of the page chat" in told
-    assert "rm /home/nvidia/.local/state/sparkops/pages/chat/key` on node1" in told
+    assert "`rm /home/nvidia/.local/state/sparkops/pages/chat/key` on node1" in told
 
 
 def test_limits_of_its_key_stay_and_other_keys_are_not_touched(lab: Lab) -> None:
@@ -102,7 +102,7 @@ def test_its_key_opens_nothing_when_the_file_no_longer_has_it_and_it_comes_back_
     assert not lab.json("diff")["changed"]
     write(lab, TWO, **FIRST)
     told = lab.cli("apply", code=0)
-    assert (container(lab).key, "First sign in" in told.out) == (key, False)
+    assert (container(lab).key, "the first password" in told.out) == (key, True)
 
 
 def test_another_port_or_variable_replaces_it_and_nothing_else(lab: Lab) -> None:
@@ -164,6 +164,10 @@ def test_what_serves_stays_if_it_does_not_start(lab: Lab) -> None:
     ended = lab.cli("apply", "--setup", code=5)
     assert "wait for sparkops-chat-page" in ended.err
     assert (lab.running(), people(lab)) == (before, {})
+    key = lab.world.nodes["node1"].files[f"{lab.world.nodes['node1'].state_dir}/pages/chat/key"]
+    lab.node("node1").engine.boots.clear()
+    lab.cli("apply", code=0)
+    assert container(lab).key == key.strip()
 
 
 @pytest.mark.parametrize(
@@ -203,6 +207,13 @@ def test_it_needs_an_endpoint_a_model_and_a_free_name(lab: Lab) -> None:
     write(lab, TWO, **FIRST)
     ended = lab.cli("apply", "--setup", code=3)
     assert "somebody's API key at the endpoint is called chat" in ended.err
+    lab.cli("gateway", "key", "revoke", "chat", code=0)
+    lab.cli("apply", "--setup", code=0)
+    write(lab, {"gpt": TWO["gpt"]}, **FIRST)
+    lab.cli("apply", code=0)
+    lab.cli("gateway", "key", "add", "chat", code=0)
+    write(lab, TWO, **FIRST)
+    assert "somebody's API key at the endpoint is called chat" in lab.cli("apply", code=3).err
 
 
 def test_a_deploy_says_that_it_is_a_page(lab: Lab) -> None:
@@ -258,7 +269,7 @@ def test_another_fleet_cannot_have_a_page_of_its_name(lab: Lab) -> None:
     write(lab, {"other": TWO["gpt"].replace("node2", "node3"), "chat": TWO["chat"] + ", port: 3001"})
     text = (lab.work / "fleet.yml").read_text()
     (lab.work / "fleet.yml").write_text(f"{text}endpoint: {{node: node1, port: 4001}}\nname: others\n")
-    assert "chat: the fleet fleet has a page of this name on node1" in lab.cli("apply", code=3).err
+    assert "chat: a page of this name is of the fleet fleet on node1" in lab.cli("apply", code=3).err
 
 
 def test_another_name_takes_the_port_over_and_a_second_page_that_of_the_first(lab: Lab) -> None:

@@ -14,6 +14,9 @@ _DAY = re.compile(r"2\d{3}-\d\d-\d\d", re.ASCII)
 SUMS = ("requests", "refused", "tokens_in", "tokens_out", "seconds")
 """Of a person and a model on a day: requests; those refused with 429; tokens read and written; seconds in all."""
 
+MOST = 2**53
+"""The largest number that is believed: all up to it are whole in every language."""
+
 Sums = dict[str, float]
 
 
@@ -58,4 +61,4 @@ def _entries(text: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
 
 
 def _number(value: Any) -> float:
-    return value if isinstance(value, int | float) and 0 <= value < float("inf") else 0
+    return value if isinstance(value, int | float) and 0 <= value <= MOST else 0

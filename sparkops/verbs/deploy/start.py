@@ -95,7 +95,7 @@ def restart(options: StartOptions, report: Report) -> Answer:
 def _restart(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
     companions = companions_named(session, facts, options.deployment)
-    one = companions[0] if companions else find_deployment(session, facts, options.deployment)
+    one = max(companions, key=lambda it: it.runs) if companions else find_deployment(session, facts, options.deployment)
     name = one.stored.deployment
     everything = [other for other in deployed_revisions(facts) if other.runs and not left_over(facts, other)]
     others = in_the_way(one, everything)
@@ -125,7 +125,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _restart(options, session)
     session.about(name, restarts=[one.stored.hash])
-    session.report.note(f"restarts {one.title}: {outage(len(turns))}")
+    session.report.note(f"restarts {one.title}: {'away for some seconds' if companions else outage(len(turns))}")
     for plan in plans:
         session.report.expect(usual_seconds(facts, [one.stored]))
         execute(with_sudo(plan, session.sudo), session)

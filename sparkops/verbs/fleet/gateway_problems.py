@@ -1,6 +1,6 @@
 """What is in the way of a fleet's endpoint and pages."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sparkops.core import proxy_image
 from sparkops.core.fleet.fleet_file import WantedEndpoint, WantedFleet
@@ -47,16 +47,18 @@ def _page(page: FleetPage, one: Gateway, *, setup: bool) -> Iterator[Problem]:
     name = page.revision.deployment
     yield from port_problems(page, _still_there(page, one), "choose another port for it: port: 3001")
     yield from image_problems(page, setup=setup)
-    if page.key_digest is None and not (page.existing or page.others) and name in _persons(one.people_before or ""):
+    known = _digests(one.people_before or "").get(name, page.key_digest)
+    if known != page.key_digest and not (page.existing or page.others):
         cure = f"call the page differently, or end that key: `sparkops gateway key revoke {name}`"
         yield f"somebody's API key at the endpoint is called {name}", cure
 
 
-def _persons(text: str) -> Collection[str]:
+def _digests(text: str) -> dict[str, str]:
+    """Of people's keys, by name; none if the file cannot be read, which is refused anyway."""
     try:
-        return read(text).keys
+        return {name: key.digest for name, key in read(text).keys.items()}
     except ValueError:
-        return ()
+        return {}
 
 
 def _still_there(one: Companion, gateway: Gateway) -> list[str]:

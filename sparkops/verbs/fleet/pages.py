@@ -12,6 +12,7 @@ from sparkops.core.fleet.people import with_pages
 from sparkops.core.inventory import Node
 from sparkops.core.revision_changes import in_words
 from sparkops.core.situation import Choices
+from sparkops.core.stored import SHORT_HASH
 from sparkops.errors import Refused
 from sparkops.phases.gateway import Gateway, people_content, unknown_page
 from sparkops.phases.pages import FleetPage, key_of, volume
@@ -33,7 +34,7 @@ def pages_of(
 ) -> tuple[tuple[FleetPage, ...], tuple[DeployedRevision, ...]]:
     """The pages beside the endpoint at this URL, and those of the fleet (`there`) that end."""
     facts = observed.facts[node.name]
-    _refuse_other_fleets(fleet, observed.facts)
+    _refuse_other_fleets(fleet, node, observed.facts)
     revisions = [
         page_revision(one, node, made_image(one.recipe.container, facts), f"{endpoint}/v1") for one in fleet.pages
     ]
@@ -53,14 +54,15 @@ def pages_of(
     return tuple(asked(one, session) for one in pages), ends
 
 
-def _refuse_other_fleets(fleet: WantedFleet, facts: Mapping[str, Facts]) -> None:
-    """Refuse a name that a page of another fleet has: both would write into one volume."""
+def _refuse_other_fleets(fleet: WantedFleet, node: Node, facts: Mapping[str, Facts]) -> None:
+    """Refuse a name that a page of another fleet has on this node: both would write into one volume."""
     names = {one.name: one for one in fleet.pages}
-    for one in deployed_companions(facts):
+    for one in deployed_companions({node.name: facts[node.name]}):
         if (page := names.get(one.stored.deployment)) and one.stored.is_page and not started_by(one, fleet.name):
-            other, where = next((it.fleet for _, it in one.parts), ""), ", ".join(sorted(one.nodes))
-            told = f"{page.where}: {page.name}: the fleet {other} has a page of this name on {where}"
-            raise Refused(told, hint="give it another name in one of the files")
+            other = next((it.fleet for _, it in one.parts), "") or "another one"
+            told = f"{page.where}: {page.name}: a page of this name is of the fleet {other} on {node.name}"
+            end = f"sparkops stop --remove {one.stored.hash[:SHORT_HASH]}"
+            raise Refused(told, hint=f"give it another name in one of the files, or end that one: `{end}`")
 
 
 def with_keys(people: str, pages: Iterable[FleetPage], facts: Mapping[str, Facts], session: Session) -> str:
@@ -93,13 +95,12 @@ def page_documents(pages: Iterable[FleetPage]) -> Iterator[dict[str, Any]]:
     for one in pages:
         before = next((it.stored for it in sorted(one.others, key=lambda it: not it.runs)), None)
         away = before is not None and before.members[0].name != one.member.name
-        here = any(one.member.name in it.nodes for it in one.others)
         yield {
             "name": one.revision.deployment,
             "recipe": one.revision.recipe,
             "node": one.member.name,
             "url": api_url(one.member),
-            "user": None if one.key_digest or one.existing or here else one.wanted.user,
+            "user": one.wanted.user,
             "action": action(one, settled=one.runs, otherwise="none"),
             "was": next(was(one), None),
             "gets": gets(one),

@@ -95,8 +95,8 @@ def applied(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows += [[one["name"], one["url"], "page for people", one["node"]] for one in document.get("pages", ())]
     yield from columns(rows, "  ")
     for one in document.get("pages", ()):
-        if one["user"] and document["changed"]:
-            yield f"First sign in at {one['url']} as {one['user']}; the password: `{how.again(_key_of(one))}`"
+        if one["user"] and one["action"] in ("new", "move"):
+            yield f"Sign in at {one['url']} as {one['user']}; the first password: `{how.again(_key_of(one))}`"
 
 
 def _key_of(page: Document) -> str:

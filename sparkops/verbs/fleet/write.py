@@ -93,8 +93,8 @@ def _pages(facts: Mapping[str, Facts], found: Sequence[DeployedRevision], sessio
     here = [one for one in companions_on(facts, session.names) if one.stored.is_page and one.runs]
     for one in {it.stored.deployment: it for it in here}.values():
         recipe = pages.page(one.stored.recipe)
-        if recipe is None:
-            told = f"is left out, because no page is called {one.stored.recipe}; write it with the path of its file"
+        if recipe is None or recipe.program.command != one.stored.data.get("program"):
+            told = f"is left out, because it is not the page {one.stored.recipe}; write it with the path of its file"
             session.report.warn(f"{one.title} {told}")
         elif {container.fleet for _, container in one.running} <= fleets_here:
             yield page_entry(one.stored, recipe)

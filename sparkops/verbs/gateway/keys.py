@@ -112,7 +112,9 @@ def _refuse_page(place: GatewayPlace, name: str, key: PersonKey) -> None:
     if place.page_keys.get(name) == key.digest:
         told = f"this is the key of the page {name}, which would not know another one"
         path = f"{place.folder.rpartition('/people/')[0]}/pages/{name}/key"
-        raise Refused(told, hint=f"for a new one: `rm {path}` on {place.node}, then `sparkops apply`")
+        raise Refused(
+            told, hint=f"for a new one: `sparkops stop {name}`, `rm {path}` on {place.node}, `sparkops apply`"
+        )
 
 
 def _about(place: GatewayPlace) -> dict[str, Any]:

@@ -49,5 +49,8 @@ def test_whatever_the_file_has_it_is_a_day_or_nothing() -> None:
     for text in ("", "{", "[]", '{"days": {"x": {"a": {"m": {}}}}}', json.dumps(DAY)[:-9], "[" * 9999):
         assert last_day(text) == DayOfUse()
         assert "used" not in "".join(lines(shown(text)))[:4]
+    huge = {"days": {"2026-11-30": {"anna": {"m": {"tokens_in": 10**400, "tokens_out": 1e308, "requests": 1}}}}}
+    assert last_day(json.dumps(huge)).sums["anna", "m"] == {**dict.fromkeys(LITTLE, 0), "requests": 1}
+    assert "anna" in "".join(lines(shown(json.dumps(huge))))
     days = {"2026-11-28": {"anna": {"m": MUCH}}, "2026-11-29": {"anna": {"m": LITTLE}}, "2026-99-99": 3}
     assert last_day(json.dumps({"days": days})) == DayOfUse("2026-11-29", {("anna", "m"): LITTLE})
