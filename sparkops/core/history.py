@@ -95,7 +95,8 @@ def switched(nodes: Mapping[str, Mapping[str, Admitted]]) -> list[dict[str, Any]
     acts = [(act, gateway, node) for node, doors in nodes.items() for gateway, it in doors.items() for act in it.acts]
     found = list[dict[str, Any]]()
     last: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for act, gateway, node in sorted(acts):
+    # within a second, what makes room comes before what needs it
+    for act, gateway, node in sorted(acts, key=lambda one: (one[0].at, one[0].verb == "start", one)):
         key, at = (gateway, act.verb, act.deployment), f"{act.at}+00:00"
         row = last.get(key)
         if row and node not in row["nodes"] and _seconds(row["began"], at) < AT_ONCE:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from sparkops.core.plan import Command, Result, Script, Word
 from sparkops.core.revision import GATEWAY, PAGE
+from sparkops.core.topology import WITHOUT_MODEL
 from sparkops.testing.engine import Engine, SimulatedContainer
 from sparkops.testing.hub import SimulatedHub, commit_of
 
@@ -160,7 +161,8 @@ class SimulatedNode:
     @property
     def shared_ports(self) -> list[int]:
         """The ports on which endpoints and pages of fleets listen."""
-        revisions = (_revision(one) for one in self.engine.listed() if one.running)
+        proxies = (one for one in self.engine.listed() if one.labels.get("sparkops.role") in WITHOUT_MODEL)
+        revisions = (_revision(one) for one in proxies if one.running)
         return [member["port"] for it in revisions if it.get("kind") in (GATEWAY, PAGE) for member in it["members"]]
 
     def answers(self, url: str) -> bool:
