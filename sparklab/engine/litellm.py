@@ -1,14 +1,10 @@
 """The emulated LiteLLM proxy: spreads requests over the engines, retries elsewhere, lets failing ones cool down."""
 
 import os
-import signal
-import threading
-from typing import Any
 
-from sparklab.engine import http, log
+from sparklab.engine import log, uvicorn
 from sparklab.engine.proxy import VERSION, Router, handler
 from sparklab.engine.proxy_config import Config, ConfigError
-from sparklab.layout import here
 from sparklab.tools.say import fail, out
 
 
@@ -31,25 +27,8 @@ def main(name: str, words: list[str]) -> int:
 
 
 def _serve(config: Config, host: str, port: int) -> int:
-    signal.signal(signal.SIGTERM, _stop)
-    log.write(f"INFO:     Started server process [{os.getpid()}]")
-    log.write("INFO:     Waiting for application startup.")
+    uvicorn.begin()
     log.write("LiteLLM: Proxy initialized with Config, Set models:")
     for name in dict.fromkeys(deployment.name for deployment in config.deployments):
         log.write(f"    {name}")
-    try:
-        servers = http.listen(here(), host, port, handler(Router(config)))
-    except OSError:
-        return fail(
-            f"ERROR:    [Errno 98] error while attempting to bind on address ('{host}', {port}): address already in use"
-        )
-    http.serve(servers)
-    log.write("INFO:     Application startup complete.")
-    log.write(f"INFO:     Uvicorn running on http://{host}:{port} (Press CTRL+C to quit)")
-    threading.Event().wait()
-    return 0
-
-
-def _stop(*_: Any) -> None:
-    log.write("INFO:     Shutting down")
-    os._exit(0)
+    return uvicorn.serve(host, port, handler(Router(config)))

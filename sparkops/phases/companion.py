@@ -20,7 +20,7 @@ from sparkops.phases.verify import await_stored
 @dataclass(frozen=True, kw_only=True)
 class Companion:
     """`others` are its earlier ones, with other nodes, ports, images or variables. It `hangs` if it runs and does not
-    answer. `config_folder` is where it finds its files; None: it has none."""
+    answer."""
 
     revision: Revision
     facts: Facts

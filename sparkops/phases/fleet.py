@@ -10,6 +10,7 @@ from sparkops.core.plan import Action, Phase, Plan, Step, Wait
 from sparkops.core.situation import Choices, Situation, state_dir
 from sparkops.node_commands import scripts
 from sparkops.phases import PHASES, companion, pages, parts, routing
+from sparkops.phases.companion import Companion
 from sparkops.phases.gateway import Gateway
 from sparkops.phases.in_turns import OF_A_TURN, numbered
 from sparkops.phases.orphans import compile_orphans, leave_notes
@@ -49,11 +50,15 @@ class Endpoint:
     page_ends: tuple[DeployedRevision, ...] = ()
 
     @property
+    def companions(self) -> tuple[Companion, ...]:
+        """All that the fleet is to have beside its deployments."""
+        return (*filter(None, [self.wanted]), *self.pages)
+
+    @property
     def names(self) -> list[str]:
         """Everything of it, by name."""
-        wanted = (*filter(None, [self.wanted]), *self.pages)
         ends = (one.stored.deployment for one in (*self.ends, *self.page_ends))
-        return [*(one.revision.deployment for one in wanted), *ends]
+        return [*(one.revision.deployment for one in self.companions), *ends]
 
     @property
     def changing(self) -> dict[str, list[str]]:
@@ -109,13 +114,22 @@ def compile_fleet(
         "wait for the pages": [one for page in endpoint.pages if page.runs for one in companion.load(page)],
         "ask the fleet's endpoint": routing.ask(front, facts, always & moves[0]) if front else (),
     }
-    wanted = {(one.member.name, one.name) for one in (*filter(None, [front]), *endpoint.pages)}
-    wanted |= {(member.name, one.revision.container(member)) for one in situations for member in one.revision.members}
-    gone = [*(f"{stored.deployment} {stored.hash[:8]}" for s in situations for _, stored, _ in s.replaced)]
-    replaces = ", ".join(sorted({*gone, *(one.title for one in ends)})) or None
-    whole = (*compile_orphans(facts, addresses, wanted), *filled(phases))
-    change = Plan("apply", None, _once(whole), replaces=replaces)
+    whole = (*compile_orphans(facts, addresses, _containers(situations, endpoint)), *filled(phases))
+    change = Plan("apply", None, _once(whole), replaces=_replaced(situations, ends))
     return FleetPlan(change, Plan("apply", None, _once(filled(rest)), on_failure="go-on"))
+
+
+def _containers(situations: Iterable[Situation], endpoint: Endpoint) -> set[tuple[str, str]]:
+    """The containers that the fleet is to have, each with its node."""
+    beside = ((one.member.name, one.name) for one in endpoint.companions)
+    revisions = (one.revision for one in situations)
+    return {*beside, *((member.name, it.container(member)) for it in revisions for member in it.members)}
+
+
+def _replaced(situations: Iterable[Situation], ends: Iterable[DeployedRevision]) -> str | None:
+    """What the plan replaces, in words."""
+    gone = (f"{stored.deployment} {stored.hash[:8]}" for s in situations for _, stored, _ in s.replaced)
+    return ", ".join(sorted({*gone, *(one.title for one in ends)})) or None
 
 
 def arrivals(situations: Sequence[Situation], order: Rounds) -> list[frozenset[str]]:

@@ -34,7 +34,7 @@ def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()
     `silent` are the nodes and names of containers that do not answer. Servers that do not run come first, then silent
     ones: as long as the proxy asks them, its endpoint may not answer either.
     """
-    if not _replicas(one):
+    if one.stored.is_companion or not _replicas(one):
         return [Turn(tuple((one, part) for part in (*one.running, *one.kept)))]
     proxies = [
         (node, it)

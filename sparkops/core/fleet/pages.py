@@ -66,7 +66,7 @@ def page_revision(page: WantedPage, node: Node, image: RevisionImage, endpoint: 
     program = page.recipe.program
     told = {program.variables.port: str(page.port), program.variables.endpoint: endpoint}
     given = {**page.recipe.given, **page.env}
-    removed = {key for key, value in page.env.items() if not value}
+    kept = {name: text for name, text in given.items() if text or name not in page.env}
     return Revision(
         deployment=page.name,
         recipe=page.recipe.name,
@@ -77,7 +77,7 @@ def page_revision(page: WantedPage, node: Node, image: RevisionImage, endpoint: 
         executor=None,
         image=image,
         args={"data": program.data, "key": list(program.variables.key)},
-        env={**{key: value for key, value in given.items() if key not in removed}, **told},
+        env={**kept, **told},
         mounts=(),
         members=(Member(node.name, node.address, PAGE, 0, page.port),),
         program=program.command,

@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -67,12 +67,13 @@ def read(text: str) -> People:
         raise ValueError(f"it is no list of keys: {error!r}") from error
 
 
-def with_pages(text: str, wanted: Mapping[str, str], gone: Iterable[tuple[str, str]], today: str, now: int) -> str:
+def with_page_keys(
+    text: str, wanted: Mapping[str, str], gone: Collection[tuple[str, str]], today: str, now: int
+) -> str:
     """The text with the keys of pages: `wanted` and `gone` are their names and digests. Limits that one has stay.
 
     The same text if nothing changes; raises ValueError if it cannot be read.
     """
-    gone = tuple(gone)
     if not (wanted or gone):
         return text
     people = read(text)

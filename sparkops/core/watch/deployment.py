@@ -15,7 +15,7 @@ from sparkops.core.watch.engine import KV_USE, Engine
 from sparkops.core.watch.frame import Seen
 from sparkops.core.watch.node import WatchedNode
 from sparkops.core.watch.pace import Pace
-from sparkops.core.watch.spent import NO_ENGINE, joules_per
+from sparkops.core.watch.spent import joules_per
 
 STUCK = 6.0
 """Seconds without any work after which an engine with requests may hang. A step takes longer while a slow model reads a
@@ -114,7 +114,7 @@ class WatchedDeployment:
 
     def joules_per(self, name: str) -> float | None:
         """Energy of the GPUs of its nodes for each token (`written`) or request (`done`) of the last two minutes."""
-        nodes = {rank.node.name: rank.node for rank in self.ranks if rank.member.role not in NO_ENGINE}.values()
+        nodes = {rank.node.name: rank.node for rank in self.ranks if rank.member.role not in WITHOUT_MODEL}.values()
         told = [() if node.problem else node.spent for node in nodes]
         return joules_per(self.name, told, name)
 

@@ -17,9 +17,6 @@ SHORTEST = 30.0
 LEAST = {"written": 100.0, "done": 1.0}
 """Of what there must be so much: an engine that does nearly nothing shows what a GPU takes that waits."""
 
-NO_ENGINE = (*WITHOUT_MODEL, "gateway")
-"""Roles that use no GPU."""
-
 
 @dataclass(frozen=True)
 class Spent:
@@ -51,7 +48,7 @@ def spent(
 
 def _engines(frame: WatchFrame) -> set[str]:
     seen = known(frame.seen, ())
-    return {one.deployment for one in seen if one.hash and one.state == "running" and one.role not in NO_ENGINE}
+    return {one.deployment for one in seen if one.hash and one.state == "running" and one.role not in WITHOUT_MODEL}
 
 
 def joules_per(deployment: str, nodes: Iterable[Sequence[Spent]], name: str) -> float | None:

@@ -16,7 +16,7 @@ from sparkops.phases.beside import in_the_way, shares, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.orphans import compile_orphans, left_over
 from sparkops.phases.parts import DeployedRevision, all_revisions, deployed_revisions
-from sparkops.phases.restart import Turn, compile_restart, restart_turns
+from sparkops.phases.restart import compile_restart, restart_turns
 from sparkops.phases.rounds import waves
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
@@ -114,8 +114,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     if one.kept and others:  # the half that was stopped would start where another one runs
         raise _beside(session, one, others, everything)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
-    parts_of_it = tuple((one, part) for part in (*one.running, *one.kept))
-    turns = [Turn(parts_of_it)] if companions else restart_turns(one, _silent(session, facts, one))
+    turns = restart_turns(one, _silent(session, facts, one))
     first, *later = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
     plans = (replace(first, phases=(*forgotten(session, facts, [one]), *first.phases)), *later)
     restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]

@@ -105,8 +105,7 @@ def _ends(one: DeployedRevision, decided: Decided) -> dict[str, Any]:
 
 def _ending_companions(decided: Decided) -> Iterator[dict[str, Any]]:
     """The endpoints and pages that end; one whose successor takes its place is told of there."""
-    found = decided.endpoint
-    wanted = (*filter(None, [found.wanted]), *found.pages)
+    found, wanted = decided.endpoint, decided.endpoint.companions
     names = {it.revision.deployment for it in wanted}
     for one in (it for it in (*found.ends, *found.page_ends) if it.runs):
         if not any(one in it.in_the_way for it in wanted):

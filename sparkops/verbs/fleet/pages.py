@@ -8,7 +8,7 @@ from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, Left
 from sparkops.core.fleet.fleet_file import WantedFleet
 from sparkops.core.fleet.pages import page_revision
-from sparkops.core.fleet.people import with_pages
+from sparkops.core.fleet.people import with_page_keys
 from sparkops.core.inventory import Node
 from sparkops.core.revision_changes import in_words
 from sparkops.core.situation import Choices
@@ -75,7 +75,7 @@ def with_keys(people: str, pages: Iterable[FleetPage], facts: Mapping[str, Facts
     gone = {(name, digest) for one in left for name, digest in one.page_keys.items() if name not in wanted}
     now = session.now()
     try:
-        return with_pages(people, wanted, gone, now[:10], int(datetime.fromisoformat(now).timestamp()))
+        return with_page_keys(people, wanted, gone, now[:10], int(datetime.fromisoformat(now).timestamp()))
     except ValueError:
         return people
 

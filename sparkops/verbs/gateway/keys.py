@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from sparkops.core.endpoints import api_url
+from sparkops.core.facts import Left
 from sparkops.core.fleet import usage
 from sparkops.core.fleet.people import People, PersonKey, written
 from sparkops.errors import Refused, UsageError
 from sparkops.phases.gateway import compile_people
+from sparkops.phases.pages import key_path
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import digest, new_key
@@ -109,9 +111,10 @@ def _known(people: People, name: str) -> PersonKey:
 
 def _refuse_page(place: GatewayPlace, name: str, key: PersonKey) -> None:
     """Raise Refused for the key of a page, which would not know the new one."""
-    if place.page_keys.get(name) == key.digest:
+    state = place.facts.state
+    if isinstance(state, Left) and state.page_keys.get(name) == key.digest:
         told = f"this is the key of the page {name}, which would not know another one"
-        path = f"{place.folder.rpartition('/people/')[0]}/pages/{name}/key"
+        path = key_path(place.facts, name)
         raise Refused(
             told, hint=f"for a new one: `sparkops stop {name}`, `rm {path}` on {place.node}, `sparkops apply`"
         )

@@ -1,9 +1,9 @@
 """Where the endpoint of a fleet has its files, and what is in them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sparkops.core.facts import Facts, Left
+from sparkops.core.facts import Facts
 from sparkops.core.fleet.people import People, read, written
 from sparkops.core.situation import state_dir
 from sparkops.errors import Refused, UsageError
@@ -17,15 +17,15 @@ from sparkops.session.session import Session
 class GatewayPlace:
     """An endpoint as its node has it; `text` is the file of people's keys, `models` the names that it routes.
 
-    `page_keys` are the digests of the keys of pages on its node, by page.
+    `facts` are those of its node.
     """
 
     found: DeployedRevision
     node: str
     folder: str
     text: str
-    models: tuple[str, ...] = ()
-    page_keys: Mapping[str, str] = field(default_factory=dict)
+    models: tuple[str, ...]
+    facts: Facts
 
     @property
     def name(self) -> str:
@@ -54,9 +54,7 @@ def place_of(session: Session, name: str | None) -> GatewayPlace:
     folder = f"{state_dir(facts[node])}/people/{found.stored.deployment}"
     _require_ours(found, facts[node])
     text = people_on(facts, node, found.stored.deployment) or written(People())
-    state = facts[node].state
-    page_keys = state.page_keys if isinstance(state, Left) else {}
-    return GatewayPlace(found, node, folder, text, tuple(routed_by(found.stored, facts)), page_keys)
+    return GatewayPlace(found, node, folder, text, tuple(routed_by(found.stored, facts)), facts[node])
 
 
 def gateway_named(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sparkops.core import page
-from sparkops.core.fleet.people import People, PersonKey, read, with_pages, written
+from sparkops.core.fleet.people import People, PersonKey, read, with_page_keys, written
 from sparkops.errors import UsageError
 from sparkops.files import pages
 from sparkops.files.yaml_positions import parse
@@ -76,17 +76,17 @@ BEFORE = written(People({"ann": ANN}, 5))
 
 
 def test_keys_of_pages_come_and_go_and_change_no_other() -> None:
-    one = with_pages(BEFORE, {"chat": "d-1"}, (), "2026-02-02", 0)
+    one = with_page_keys(BEFORE, {"chat": "d-1"}, (), "2026-02-02", 0)
     assert read(one).keys == {"ann": ANN, "chat": PersonKey("d-1", "2026-02-02")}
     assert read(one).serial > 5
-    assert with_pages(one, {"chat": "d-1"}, {("other", "d-9")}, "2026-03-03", 9) == one
-    assert with_pages(one, {}, {("chat", "d-other")}, "2026-03-03", 9) == one
-    assert read(with_pages(one, {}, {("chat", "d-1")}, "2026-03-03", 9)).keys == {"ann": ANN}
+    assert with_page_keys(one, {"chat": "d-1"}, {("other", "d-9")}, "2026-03-03", 9) == one
+    assert with_page_keys(one, {}, {("chat", "d-other")}, "2026-03-03", 9) == one
+    assert read(with_page_keys(one, {}, {("chat", "d-1")}, "2026-03-03", 9)).keys == {"ann": ANN}
 
 
 def test_a_changed_key_keeps_its_limits_and_without_pages_nothing_is_read() -> None:
-    limited = read(with_pages(BEFORE, {"ann": "d-2"}, (), "2026-02-02", 0)).keys["ann"]
+    limited = read(with_page_keys(BEFORE, {"ann": "d-2"}, (), "2026-02-02", 0)).keys["ann"]
     assert (limited.digest, limited.rpm) == ("d-2", 3)
-    assert with_pages("half a fi", {}, (), "", 0) == "half a fi"
+    assert with_page_keys("half a fi", {}, (), "", 0) == "half a fi"
     with pytest.raises(ValueError, match="Expecting"):
-        with_pages("half a fi", {"chat": "d"}, (), "", 0)
+        with_page_keys("half a fi", {"chat": "d"}, (), "", 0)
